@@ -1,0 +1,106 @@
+"""What rules ask of a batch of distributions, each answer computed once and only when asked."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.errors import InvalidInputError
+from bat.program import FloatArray, IntArray
+
+
+class Summary:
+    """A batch of distributions [B, v] with the statistics that several rules share.
+
+    Rules take plain arrays too; hand the same summary to several rules and the batch is sorted once. The
+    array must not change while the summary lives.
+    """
+
+    def __init__(self, probs: FloatArray) -> None:
+        if not isinstance(probs, np.ndarray) or probs.dtype != np.float64 or probs.ndim != 2:
+            described = f"{probs.dtype} {list(probs.shape)}" if isinstance(probs, np.ndarray) else type(probs)
+            raise InvalidInputError(
+                f"probs must be a float64 array [batch, vocabulary]; got {described}. "
+                f"Make one with bat.validation.as_probabilities or softmax."
+            )
+        self.probs = probs
+
+    @staticmethod
+    def of(probs: FloatArray | Summary) -> Summary:
+        return probs if isinstance(probs, Summary) else Summary(probs)
+
+    @cached_property
+    def maximum(self) -> FloatArray:  # [B]
+        return np.asarray(self.probs.max(axis=1))
+
+    @cached_property
+    def positives(self) -> IntArray:  # [B]: how many tokens have any probability at all
+        return np.asarray(np.count_nonzero(self.probs, axis=1))
+
+    @cached_property
+    def surprisals(self) -> FloatArray:  # [B, v]: -log p in nats, infinite where p underflowed to zero
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(self.probs))
+
+    @cached_property
+    def entropy(self) -> FloatArray:  # [B], nats
+        with np.errstate(invalid="ignore"):
+            terms = self.probs * self.surprisals  # 0 * inf where p is zero
+        return np.asarray(np.nan_to_num(terms, copy=False, nan=0.0).sum(axis=1))
+
+    @cached_property
+    def descending(self) -> FloatArray:  # [B, v]: probabilities, most likely first
+        return np.ascontiguousarray(np.sort(self.probs, axis=1)[:, ::-1])
+
+    @cached_property
+    def running_sums(self) -> FloatArray:  # [B, v]: sums of ``descending``, never decreasing
+        return np.asarray(np.cumsum(self.descending, axis=1))
+
+    def count_above(self, levels: FloatArray) -> IntArray:
+        """How many tokens of each row are likelier than that row's level, [B]."""
+        return np.asarray(np.count_nonzero(self.probs > levels[:, None], axis=1))
+
+    def count_at_least(self, levels: FloatArray) -> IntArray:
+        """How many tokens of each row are at least as likely as that row's level, [B]."""
+        return np.asarray(np.count_nonzero(self.probs >= levels[:, None], axis=1))
+
+
+# Two rules, nucleus and typical, rank tokens and keep the shortest prefix whose mass reaches a target. The
+# pair below answers both ways from the same running sums, so that rounding cannot make them disagree.
+
+
+def first_reaching(running_sums: FloatArray, target: float, positives: IntArray) -> IntArray:
+    """The rank, from 0, of the first token where the running sum reaches ``target``, [B].
+
+    It is the last token of positive probability when rounding leaves every sum short, and always so for
+    a target of one, which sums of rounded numbers may otherwise reach too early.
+    """
+    last = positives - 1
+    if target >= 1.0:
+        return last
+    return np.asarray(np.minimum(np.count_nonzero(running_sums < target, axis=1), last))
+
+
+def largest_target_before(running_sums: FloatArray, rank: IntArray, positives: IntArray) -> FloatArray:
+    """The largest target that ``first_reaching`` meets before the given rank, [B]; 0 when there is none."""
+    before = np.take_along_axis(running_sums, np.maximum(rank - 1, 0)[:, None], axis=1)[:, 0]
+    # A target of one is met only by the last positive token, whatever the sums before it round to.
+    mass = np.minimum(before, np.nextafter(1.0, 0.0))
+    mass = np.where(rank >= positives, 1.0, mass)
+    return np.where(rank == 0, 0.0, mass)
+
+
+def check_levels(levels: npt.ArrayLike, batch: int, name: str) -> FloatArray:
+    """Per-row probabilities or critical thresholds, float64 [B] in [0, 1]."""
+    values = np.asarray(levels, dtype=np.float64)
+    if values.shape != (batch,):
+        raise InvalidInputError(
+            f"{name} must have shape [{batch}], one number for each row; got {list(values.shape)}."
+        )
+    inside = (values >= 0) & (values <= 1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise InvalidInputError(f"{name} must lie in [0, 1]; got {values[row]:g} in row {row}.")
+    return values
