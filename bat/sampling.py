@@ -1,0 +1,261 @@
+"""Sampling a next token for each row of a batch.
+
+Candidates are drawn from the model's distribution without replacement, in an order that the random
+numbers alone decide, and the first one the rule accepts is taken. That has the distribution of a draw
+from the rule's candidate set: in successive draws without replacement, the first member of any set C to
+appear is token i of C with probability p_i / sum_C p_j, whatever is drawn before it. So one draw is
+usually enough, the whole candidate set is never needed, and rules that share random numbers mostly agree
+on their tokens, which makes comparisons between rules sharper.
+
+A token at or above the threshold needs no program. Below it a basis-aware rule asks for a decision, at
+most ``max_tries`` times; then comes the fallback: ``greedy``, the paper's, takes the most likely token;
+``exact`` draws from the exact candidate set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.basis import Basis
+from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
+from bat.errors import InvalidInputError
+from bat.program import NO_EFFORT, Efforts, FloatArray, IntArray, Program, Solver
+from bat.rules import Rule, Summary, ThresholdRule
+from bat.solvers import get_solver, map_in_threads, usable_threads
+from bat.thresholds import Verdict, check_vocabulary, settle
+from bat.validation import ArrayInput, softmax
+
+FALLBACKS = ("greedy", "exact")
+
+
+class Acceptance(IntEnum):
+    """How a sampled token came to be accepted; small integers, so that traces stay small."""
+
+    THRESHOLD = 0  # kept by the plain rule: at or above the threshold, no program
+    CERTIFIED = 1  # below the threshold, proved to be in the candidate set
+    GREEDY_FALLBACK = 2  # max_tries refusals, then the most likely token
+    EXACT_FALLBACK = 3  # max_tries refusals, then a draw from the exact candidate set
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """One token per row and how it was found."""
+
+    tokens: IntArray  # [B]
+    probs: FloatArray  # [B] the token's probability under the model
+    thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
+    acceptance: npt.NDArray[np.uint8]  # [B] Acceptance
+    refusals: IntArray  # [B] candidates refused before the token
+    undecided: IntArray  # [B] of those, how many no bound could settle: passed over, not refuted
+    programs: IntArray  # [B] linear programs solved, the exact fallback's included
+    effort: Efforts  # what those programs cost
+    refused: tuple[tuple[int, ...], ...]  # the tokens passed over, in order
+
+
+def draws_needed(max_tries: int) -> int:
+    """How many uniform numbers a row needs."""
+    return max_tries + 1
+
+
+def sample(
+    basis: Basis,
+    logits: ArrayInput,
+    rule: Rule,
+    uniforms: npt.ArrayLike,
+    *,
+    max_tries: int = 10,
+    fallback: str = "greedy",
+    solver: str | Solver = "certified",
+    threads: int | None = None,
+) -> Samples:
+    """Sample one token for each row of ``logits`` [B, v] under ``rule``.
+
+    ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; the result is a function of a row's
+    logits and uniforms alone, whatever else is in the batch.
+    """
+    probs = softmax(logits)
+    check_vocabulary(basis, probs.shape[1], "logits")
+    numbers = _checked_uniforms(uniforms, len(probs), max_tries)
+    if fallback not in FALLBACKS:
+        raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
+    summary = Summary(probs)
+    taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
+    if not rule.basis_aware:
+        return _sample_plain(probs, rule.keep(summary), taus, numbers)
+    batch = _Batch(basis.rows, probs, taus, numbers, get_solver(solver), usable_threads(threads))
+    batch.draw(max_tries)
+    batch.fall_back(fallback, max_tries)
+    return batch.samples()
+
+
+class _Wheel:
+    """Successive draws from one distribution without replacement, by inverting its running sums."""
+
+    def __init__(self, probs: FloatArray) -> None:
+        self.probs = probs
+        self.sums = np.cumsum(probs)
+        self.removed: list[int] = []  # ascending
+
+    def draw(self, uniform: float) -> int:
+        total = float(self.sums[-1])
+        target = uniform * (total - sum(float(self.probs[token]) for token in self.removed))
+        # Removed tokens are gaps: step over the ones that lie before the target.
+        for token in self.removed:
+            if target < self.sums[token] - self.probs[token]:
+                break
+            target += float(self.probs[token])
+        found = int(np.searchsorted(self.sums, min(target, total), side="right"))
+        if found < self.probs.size and found not in self.removed:
+            return found
+        return self._nearest(found)
+
+    def remove(self, token: int) -> None:
+        self.removed = sorted([*self.removed, token])
+
+    def _nearest(self, found: int) -> int:
+        """Rounding at the edge of a gap can land in it or past the end: take the next possible token,
+        else the one before; -1 if every possible token has been removed."""
+        possible = self.probs > 0.0
+        possible[self.removed] = False
+        tokens = np.flatnonzero(possible)
+        if tokens.size == 0:
+            return -1
+        return int(tokens[min(int(np.searchsorted(tokens, found)), tokens.size - 1)])
+
+
+def _sample_plain(
+    probs: FloatArray, keep: npt.NDArray[np.bool_], taus: FloatArray, numbers: FloatArray
+) -> Samples:
+    """The same successive draws, but membership is known: after the last number, draw among the kept."""
+    batch = len(probs)
+    tokens = np.empty(batch, np.int64)
+    refused: list[tuple[int, ...]] = []
+    for row in range(batch):
+        wheel = _Wheel(probs[row])
+        skipped: list[int] = []
+        kept = np.flatnonzero(keep[row])
+        if kept.size == 1:  # greedy, or nothing else survives
+            tokens[row] = kept[0]
+            refused.append(())
+            continue
+        for number in numbers[row, :-1]:
+            token = wheel.draw(float(number))
+            if token >= 0 and keep[row, token]:
+                break
+            skipped.append(token)
+            wheel.remove(token)
+        else:
+            token = _Wheel(np.where(keep[row], probs[row], 0.0)).draw(float(numbers[row, -1]))
+        tokens[row] = token
+        refused.append(tuple(skipped))
+    zeros = np.zeros(batch, np.int64)
+    return Samples(
+        tokens=tokens,
+        probs=probs[np.arange(batch), tokens],
+        thresholds=taus,
+        acceptance=np.full(batch, Acceptance.THRESHOLD, np.uint8),
+        refusals=np.array([len(skipped) for skipped in refused], dtype=np.int64),
+        undecided=zeros,
+        programs=zeros,
+        effort=Efforts.of([NO_EFFORT] * batch),
+        refused=tuple(refused),
+    )
+
+
+class _Batch:
+    """Rows of a basis-aware rule on their way to a token."""
+
+    def __init__(
+        self,
+        rows: FloatArray,
+        probs: FloatArray,
+        taus: FloatArray,
+        numbers: FloatArray,
+        solver: Solver,
+        threads: int,
+    ) -> None:
+        size = len(probs)
+        self.rows, self.probs, self.taus, self.numbers = rows, probs, taus, numbers
+        self.solver, self.threads = solver, threads
+        self.tokens = np.full(size, -1, np.int64)
+        self.acceptance = np.zeros(size, np.uint8)
+        self.undecided, self.programs = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self.efforts = [NO_EFFORT] * size
+        self.refused: list[list[int]] = [[] for _ in range(size)]
+
+    def draw(self, max_tries: int) -> None:
+        """Each row draws until a token is accepted or its tries are used up; rows are independent."""
+        map_in_threads(lambda row: self._draw_row(row, max_tries), range(len(self.tokens)), self.threads)
+
+    def _draw_row(self, row: int, max_tries: int) -> None:
+        wheel = _Wheel(self.probs[row])
+        prepared: object = None
+        for attempt in range(max_tries):
+            token = wheel.draw(float(self.numbers[row, attempt]))
+            if token < 0:
+                return
+            if self.probs[row, token] < self.taus[row] and prepared is None:
+                prepared = self.solver.prepare(self.rows, self.probs[row])
+            program = Program(self.rows, self.probs[row], token)
+            verdict, answer = settle(self.solver, program, float(self.taus[row]), prepared=prepared)
+            if answer is not None:
+                self.programs[row] += 1
+                self.efforts[row] += answer.effort
+            if verdict is Verdict.ACCEPT:
+                self.tokens[row] = token
+                self.acceptance[row] = Acceptance.THRESHOLD if answer is None else Acceptance.CERTIFIED
+                return
+            self.undecided[row] += verdict is Verdict.UNDECIDED
+            self.refused[row].append(token)
+            wheel.remove(token)
+
+    def fall_back(self, fallback: str, max_tries: int) -> None:
+        for row in np.flatnonzero(self.tokens < 0):
+            if fallback == "greedy":
+                self.tokens[row] = int(self.probs[row].argmax())
+                self.acceptance[row] = Acceptance.GREEDY_FALLBACK
+                continue
+            found = find_candidates(
+                self.rows, self.probs[row], float(self.taus[row]), DEFAULT_MAX_PROGRAMS, 60.0, self.threads
+            )
+            members = np.zeros_like(self.probs[row])
+            members[found.accepted] = self.probs[row, found.accepted]
+            self.tokens[row] = _Wheel(members).draw(float(self.numbers[row, max_tries]))
+            self.acceptance[row] = Acceptance.EXACT_FALLBACK
+            self.programs[row] += found.programs
+            self.undecided[row] += found.undecided.size
+            self.efforts[row] += found.effort
+
+    def samples(self) -> Samples:
+        return Samples(
+            tokens=self.tokens,
+            probs=self.probs[np.arange(len(self.tokens)), self.tokens],
+            thresholds=self.taus,
+            acceptance=self.acceptance,
+            refusals=np.array([len(tokens) for tokens in self.refused], dtype=np.int64),
+            undecided=self.undecided,
+            programs=self.programs,
+            effort=Efforts.of(self.efforts),
+            refused=tuple(tuple(tokens) for tokens in self.refused),
+        )
+
+
+def _checked_uniforms(uniforms: npt.ArrayLike, batch: int, max_tries: int) -> FloatArray:
+    if isinstance(max_tries, bool) or not isinstance(max_tries, int) or max_tries < 1:
+        raise InvalidInputError(
+            f"max_tries must be an integer of at least 1; got {max_tries!r}. The paper uses 10."
+        )
+    numbers = np.asarray(uniforms, dtype=np.float64)
+    needed = draws_needed(max_tries)
+    if numbers.ndim != 2 or numbers.shape[0] != batch or numbers.shape[1] < needed:
+        raise InvalidInputError(
+            f"uniforms must have shape [{batch}, {needed}] or wider: a row for each row of logits, with "
+            f"max_tries + 1 numbers; got {list(numbers.shape)}. Make them with bat.uniforms."
+        )
+    if not ((numbers >= 0.0) & (numbers < 1.0)).all():
+        raise InvalidInputError("uniforms must lie in [0, 1). Make them with bat.uniforms.")
+    return numbers[:, :needed]

@@ -1,0 +1,263 @@
+"""The state of one program between passes over the vocabulary.
+
+The working set is a matrix of tokens that grows; its first two slots are the groups that stand for
+all tokens outside it, those held above zero and those held below, each as one token at its centre.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bat.program import FloatArray, Goal, IntArray
+from bat.solvers import _simplex, _sweep
+
+ABOVE_GROUP, BELOW_GROUP = 0, 1
+GROWTH = 512  # most tokens that join after one pass
+EMPTY = _simplex.EMPTY
+
+
+class Context:
+    """What all tokens of one distribution share: its mean, its heavy tokens and its whitening."""
+
+    def __init__(self, rows: FloatArray, probs: FloatArray, wanted: int) -> None:
+        self.rows = rows  # [r, v]
+        self.probs = probs  # [v]
+        self.mean: FloatArray = _sweep.mean_column(rows, probs)  # [r] b
+        self.heavy: IntArray = _sweep.heaviest(probs, min(wanted, probs.size))
+        self.heavy_columns = self.columns(self.heavy)
+        centred = self.heavy_columns[1:] - self.mean[1:, None]
+        self.spread = _whitening((centred * probs[self.heavy]) @ centred.T)  # [c, c]
+        self.heavy_beta: FloatArray = self.spread @ centred
+
+    def columns(self, tokens: IntArray) -> FloatArray:
+        out = np.empty((self.rows.shape[0], tokens.size))
+        _sweep.gather(self.rows, tokens, out)
+        return out
+
+    def whiten(self, columns: FloatArray) -> FloatArray:
+        """beta of the given columns of the basis."""
+        return np.asarray(self.spread @ (columns[1:] - self.mean[1:, None]))
+
+    def direction(self, u: FloatArray) -> FloatArray:
+        """The direction y, in the basis's own coordinates, of a point u of the climb."""
+        tail = u @ self.spread
+        return np.concatenate([[1.0 - self.mean[1:] @ tail], tail])
+
+
+def _whitening(covariance: FloatArray) -> FloatArray:
+    """A matrix that makes the covariance about the identity.
+
+    Any invertible matrix would be correct: it only sets the lengths by which edges are compared. So a
+    floor under the small eigenvalues keeps it well conditioned when a few tokens hold all the mass.
+    """
+    c = covariance.shape[0]
+    floor = 1e-8 * np.trace(covariance) / max(c, 1)
+    if not floor > 0.0:  # all mass on one token
+        return np.eye(c)
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance + floor * np.eye(c))))
+
+
+class Workspace:
+    """Arrays that one thread reuses from program to program: touching fresh pages costs as much as a pass."""
+
+    def __init__(self, r: int, v: int) -> None:
+        # What a pass compares signs with, and the masses it sums, over the whole vocabulary.
+        self.side_of = np.empty(v)
+        self.outside = np.empty(v)
+        self.found: IntArray = np.empty(v, np.int64)
+        self.found_z = np.empty(v)
+        self.r, self.v = r, v
+        self.reserve(0, 4 * GROWTH)
+
+    def reserve(self, used: int, capacity: int) -> None:
+        """Room for ``capacity`` tokens in the working set, keeping the first ``used``."""
+        fresh = {
+            "tokens": np.full(capacity, -1),
+            "mass": np.zeros(capacity),
+            "z": np.ones(capacity),
+            "side": np.ones(capacity),
+            "columns": np.zeros((self.r, capacity)),
+            "beta": np.zeros((self.r - 1, capacity)),
+        }
+        for name, array in fresh.items():
+            if used:
+                array[..., :used] = getattr(self, name)[..., :used]
+            setattr(self, name, array)
+
+    tokens: IntArray  # [capacity]
+    mass: FloatArray  # [capacity]
+    z: FloatArray  # [capacity]
+    side: FloatArray  # [capacity]
+    columns: FloatArray  # [r, capacity] as in the basis
+    beta: FloatArray  # [c, capacity] centred and whitened
+
+
+class Climb:
+    """One program being solved. ``run`` climbs, the caller passes over the vocabulary, ``absorb`` learns."""
+
+    def __init__(self, context: Context, token: int, space: Workspace) -> None:
+        self.context, self.token, self.space = context, token, space
+        self.mass_i = float(context.probs[token])
+        self.a_i = np.ascontiguousarray(context.rows[:, token])  # [r]
+        self.beta_i = context.spread @ (self.a_i[1:] - context.mean[1:])
+        self.u = np.zeros(self.beta_i.size)  # the direction e_1: every token at z = 1, the plain threshold
+        self.below_sum = np.zeros(self.a_i.size)  # [r] sum of p_j a_j over the group below
+        self.pivots = 0
+        self.upper = 1.0
+        self.optimal = False
+        self.published = False
+        self.n = 2
+        keep = context.heavy != token
+        tokens = context.heavy[keep]
+        self._join(tokens, context.heavy_columns[:, keep], context.heavy_beta[:, keep], np.ones(tokens.size))
+        self._empty_basis()
+        self.regroup()
+
+    def _empty_basis(self) -> None:
+        c = self.u.size
+        self.space.side[: self.n][self.space.side[: self.n] == 0.0] = 1.0
+        self.basis = np.full(c, EMPTY)
+        self.pinned = np.eye(c)  # row m: what slot m holds at zero, or moves along while it is empty
+        self.inverse = np.eye(c)
+        self.frame = np.zeros((c, c))
+        self.crash = np.zeros(1, np.int64)
+
+    def _join(self, tokens: IntArray, columns: FloatArray, beta: FloatArray, z: FloatArray) -> None:
+        if self.n + tokens.size > self.space.tokens.size:
+            self.space.reserve(self.n, 2 * (self.n + tokens.size))
+        new = slice(self.n, self.n + tokens.size)
+        self.space.tokens[new], self.space.columns[:, new], self.space.beta[:, new] = tokens, columns, beta
+        self.space.mass[new] = self.context.probs[tokens]
+        self.space.z[new] = z
+        self.space.side[new] = np.where(z < 0.0, -1.0, 1.0)
+        self.n = new.stop
+
+    def regroup(self) -> None:
+        """Recompute the two groups after the working set or the sides of outside tokens changed."""
+        inside = self.space.columns[:, 2 : self.n] @ self.space.mass[2 : self.n]
+        above_sum = self.context.mean - self.mass_i * self.a_i - inside - self.below_sum
+        for slot in np.flatnonzero((self.basis >= 0) & (self.basis <= BELOW_GROUP)):
+            self.pinned[slot] = self.space.beta[:, self.basis[slot]]
+            self.basis[slot] = EMPTY
+        self.space.side[ABOVE_GROUP], self.space.side[BELOW_GROUP] = 1.0, -1.0
+        for group, total in ((ABOVE_GROUP, above_sum), (BELOW_GROUP, self.below_sum)):
+            mass = float(total[0])
+            empty = mass <= 1e-15 * (group == ABOVE_GROUP)  # the sum above is a difference: rounding is left
+            self.space.mass[group] = 0.0 if empty else mass
+            self.space.columns[:, group] = self.context.mean if empty else total / mass
+            self.space.beta[:, group] = self.context.whiten(self.space.columns[:, [group]])[:, 0]
+
+    def refactor(self) -> None:
+        """Rebuild what rounding wears down: the edges, the point and the values."""
+        filled = self.basis != EMPTY
+        self.pinned[filled] = self.space.beta[:, self.basis[filled]].T
+        try:
+            self.inverse = np.ascontiguousarray(np.linalg.inv(self.pinned).T)
+        except np.linalg.LinAlgError:
+            self._empty_basis()
+            return
+        self.u -= np.where(filled, 1.0 + self.pinned @ self.u, 0.0) @ self.inverse
+        z, side = self.space.z[: self.n], self.space.side[: self.n]
+        z[:] = 1.0 + self.u @ self.space.beta[:, : self.n]
+        z[self.basis[filled]] = 0.0
+        side[:] = np.where(np.abs(z) > 1e-9, np.sign(z), np.where(side == 0.0, 1.0, side))
+        side[self.basis[filled]] = 0.0
+
+    def run(self, goal: Goal, promise: float) -> None:
+        """Climb to the best vertex of the working set, or until its bounds seem to answer the goal.
+
+        ``promise`` is how many times the threshold the value must reach before climbing stops for a pass.
+        """
+        chunk = max(128, self.u.size // 2)
+        accept_above, reject_below = np.inf, -1.0
+        if goal.threshold is not None:
+            accept_above = goal.threshold * promise
+            # Left of this margin for rounding a refusal may be called before the best vertex is reached.
+            reject_below = goal.threshold * (1.0 - 1e-6) if promise > 1.0 else -1.0
+        while self.pivots < goal.max_pivots:
+            self.refactor()
+            limit = min(chunk, goal.max_pivots - self.pivots)
+            pivots, self.optimal, self.upper, value = _simplex.climb(
+                self.space.beta, self.space.mass, self.space.z, self.space.side, self.n,
+                self.mass_i * self.beta_i, self.mass_i, self.beta_i, self.u, self.basis, self.inverse,
+                self.frame, self.crash, limit, 1e-10 * self.mass_i, accept_above, reject_below,
+            )  # fmt: skip
+            self.pivots += pivots
+            if pivots < limit or self.upper <= reject_below or value > accept_above:
+                return
+
+    def publish_sides(self) -> None:
+        """Tell the vocabulary-wide arrays what the working set holds. Decisions often need no pass at all,
+        so nothing of the size of the vocabulary is touched before the first."""
+        space = self.space
+        if not self.published:
+            space.side_of[:] = 1.0
+            space.side_of[self.token] = 0.0
+            space.outside[:] = self.context.probs
+            space.outside[self.token] = 0.0
+            self.published = True
+        inside = space.tokens[2 : self.n]
+        space.side_of[inside] = space.side[2 : self.n]
+        space.outside[inside] = 0.0
+
+    def absorb(self, found: IntArray, found_z: FloatArray, below_sum: FloatArray) -> int:
+        """Take outside tokens found on the wrong side into the working set, the most relevant first."""
+        outside = self.space.outside[found] > 0.0
+        found, found_z = found[outside], found_z[outside]
+        # those that must wait take the side they are on
+        self.space.side_of[found] = np.sign(found_z)
+        if found.size > GROWTH:
+            # Those far from zero will stay on their new side: what matters is near zero, and heavy.
+            weight = self.context.probs[found] / (np.abs(found_z) + 0.1)
+            chosen = np.sort(np.argpartition(-weight, GROWTH)[:GROWTH])
+            found, found_z = found[chosen], found_z[chosen]
+        columns = self.context.columns(found)
+        self._join(found, columns, self.context.whiten(columns), found_z)
+        joined = slice(self.n - found.size, self.n)
+        self.below_sum = below_sum - columns @ np.where(found_z < 0.0, self.space.mass[joined], 0.0)
+        if self.below_sum[0] <= 1e-14 * below_sum[0]:  # all of them joined: what is left is rounding
+            self.below_sum = np.zeros_like(below_sum)
+        self.regroup()
+        return int(found.size)
+
+    def pinned_fractions(self) -> tuple[IntArray, FloatArray, float, FloatArray]:
+        """Pinned slots of the working set, their fractions, the threshold, and what does not add up.
+
+        Solved afresh in the basis's own coordinates, so that a proof does not carry the climb's rounding.
+        """
+        pinned = self.basis[self.basis != EMPTY]
+        below = np.where(self.space.side[: self.n] < 0.0, self.space.mass[: self.n], 0.0)
+        fixed = self.mass_i * self.a_i + self.space.columns[:, : self.n] @ below
+        system = np.column_stack([self.context.mean, -self.space.columns[:, pinned]])  # [r, 1 + pinned]
+        if system.shape[0] == system.shape[1]:
+            solution = np.linalg.solve(system, fixed)
+            solution += np.linalg.solve(system, fixed - system @ solution)
+        else:
+            solution = np.linalg.lstsq(system, fixed, rcond=None)[0]
+        residual = fixed - system @ solution
+        return pinned, solution[1:] / self.space.mass[pinned], float(solution[0]), residual
+
+    def refined_direction(self) -> FloatArray:
+        """The vertex's direction solved afresh in the basis's own coordinates: b . y = 1, a_B . y = 0."""
+        pinned = self.basis[self.basis != EMPTY]
+        system = np.vstack([self.context.mean, self.space.columns[:, pinned].T])  # [1 + pinned, r]
+        right = np.eye(1, pinned.size + 1)[0]
+        start = self.context.direction(self.u)
+        for _ in range(3):
+            start = start + np.linalg.lstsq(system, right - system @ start, rcond=None)[0]
+        return np.asarray(start)
+
+    def all_fractions(self) -> FloatArray:
+        """phi over the whole vocabulary, as the climb stands."""
+        self.publish_sides()
+        phi = np.where(self.space.side_of < 0.0, 1.0, 0.0)
+        pinned, fractions, _, _ = self.pinned_fractions()
+        for slot, fraction in zip(pinned, fractions, strict=True):
+            if slot == ABOVE_GROUP:
+                phi[(self.space.outside > 0.0) & (self.space.side_of > 0.0)] = fraction
+            elif slot == BELOW_GROUP:
+                phi[(self.space.outside > 0.0) & (self.space.side_of < 0.0)] = fraction
+            else:
+                phi[self.space.tokens[slot]] = fraction
+        phi[self.token] = 0.0
+        return np.asarray(phi)

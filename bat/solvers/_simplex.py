@@ -1,0 +1,330 @@
+"""Simplex steps on a working set of tokens, compiled.
+
+In centred, whitened coordinates a token's value along the direction being built is
+``z_j = 1 + beta_j . u`` and the bound to raise is
+
+    p_i z_i  -  sum_j p_j max(0, -z_j)                                     (concave, piecewise linear)
+
+A vertex is c tokens with ``z_j = 0`` (the basis). Row m of ``inverse`` is the edge along which
+basic token m leaves zero while the other basic tokens stay. ``side`` is +1 for a token above zero
+(its fraction phi is 0), -1 below (phi is 1) and 0 for a basic token. It is kept as a state rather
+than read off the sign of z, so that tokens which sit exactly at zero have a definite side.
+
+A slot may be empty (``basis[m] == EMPTY``): nothing is pinned there yet, its edge is free in both
+directions. The start is all slots empty, and rank deficiency simply leaves slots empty at the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from bat.solvers._sweep import _weighted_sum, combine_rows
+
+EMPTY = -1
+# Below this slope (directions have unit length, coordinates are whitened) a token does not move.
+STILL = 1e-11
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def collect_gradient(beta, mass, side, n, start, gradient):  # type: ignore[no-untyped-def]
+    """gradient = start + sum of mass_j beta_j over tokens below zero."""
+    weights = np.where(side[:n] < 0.0, mass[:n], 0.0)
+    for k in range(beta.shape[0]):
+        gradient[k] = start[k] + _weighted_sum(beta[k, :n], weights)
+
+
+@njit(nogil=True, cache=True)
+def _swap(times, weights, order, a, b):  # type: ignore[no-untyped-def]
+    times[a], times[b] = times[b], times[a]
+    weights[a], weights[b] = weights[b], weights[a]
+    order[a], order[b] = order[b], order[a]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _arrival_times(z, dz, side, out):  # type: ignore[no-untyped-def]
+    for j in range(z.shape[0]):
+        out[j] = -z[j] / dz[j] if side[j] * dz[j] < -STILL else np.inf
+
+
+@njit(nogil=True, cache=True)
+def long_step(  # type: ignore[no-untyped-def]
+    z, dz, mass, side, n, slope, previous_step, arrival, times, weights, order
+):
+    """Walk along dz until the slope is used up: a weighted quantile of the breakpoints.
+
+    Returns (position, step): ``order[position]`` is the token that stops the walk, ``order[:position]``
+    are the tokens passed on the way. The objective is bounded, so if rounding lets the slope outlive every
+    breakpoint the last one stops the walk; position -1 means that nothing moves towards zero at all.
+    """
+    # 1. when would each token reach zero? (vector instructions; infinity if it does not move there)
+    _arrival_times(z[:n], dz[:n], side[:n], arrival[:n])
+    # 2. those that may come before the slope is used up: look within a horizon, widen it if too near
+    horizon = 4.0 * previous_step if previous_step > 0.0 else np.inf
+    while True:
+        count, reached = 0, 0.0
+        for j in range(n):
+            if arrival[j] < horizon:
+                times[count] = max(arrival[j], 0.0)  # below zero: a token at zero up to rounding
+                weights[count] = mass[j] * abs(dz[j])
+                order[count] = j
+                reached += weights[count]
+                count += 1
+        if reached >= slope or horizon == np.inf:
+            break
+        horizon = horizon * 8.0 if horizon < 1e6 else np.inf
+
+    # 3. quickselect on time, carrying weights
+    low, high, passed = 0, count, 0.0
+    while low < high:
+        a, b, c = times[low], times[(low + high) // 2], times[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        less, at, greater = low, low, high
+        weight_less, weight_equal = 0.0, 0.0
+        while at < greater:
+            if times[at] < pivot:
+                weight_less += weights[at]
+                _swap(times, weights, order, at, less)
+                less += 1
+                at += 1
+            elif times[at] > pivot:
+                greater -= 1
+                _swap(times, weights, order, at, greater)
+            else:
+                weight_equal += weights[at]
+                at += 1
+        if passed + weight_less >= slope:
+            high = less
+        elif passed + weight_less + weight_equal >= slope:
+            passed += weight_less
+            for position in range(less, greater):
+                passed += weights[position]
+                if passed >= slope or position == greater - 1:
+                    return position, times[position]
+        else:
+            passed += weight_less + weight_equal
+            low = greater
+    if count == 0:
+        return -1, 0.0
+    last = 0
+    for position in range(count):
+        if times[position] > times[last]:
+            last = position
+    _swap(times, weights, order, last, count - 1)
+    return count - 1, times[count - 1]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _advance(z, step, dz):  # type: ignore[no-untyped-def]
+    for j in range(z.shape[0]):
+        z[j] += step * dz[j]
+
+
+@njit(nogil=True, cache=True)
+def _project_out(vector, frame, size):  # type: ignore[no-untyped-def]
+    """Remove from ``vector`` its part in the span of frame[:size] (twice: once leaves rounding behind)."""
+    for _ in range(2):
+        for q in range(size):
+            s = _dot(frame[q], vector)
+            for k in range(vector.shape[0]):
+                vector[k] -= s * frame[q, k]
+
+
+@njit(nogil=True, cache=True)
+def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignore[no-untyped-def]
+    """The steepest edge out of the vertex: (slot, slope along the unit direction), or (-1, 0)."""
+    c = gradient.shape[0]
+    best, slot, sign = 0.0, -1, 1.0
+    for m in range(c):
+        gain = _dot(inverse[m], gradient)
+        bound = mass[basis[m]] if basis[m] != EMPTY else 0.0
+        rate, towards = 0.0, 1.0
+        if gain > tolerance:
+            rate = gain
+        elif gain < -bound - tolerance:
+            rate, towards = -gain - bound, -1.0
+        if rate > 0.0:
+            score = rate / np.sqrt(_dot(inverse[m], inverse[m]))
+            if score > best:
+                best, slot, sign = score, m, towards
+    if slot >= 0:
+        length = np.sqrt(_dot(inverse[slot], inverse[slot]))
+        for k in range(c):
+            direction[k] = sign * inverse[slot, k] / length
+    return slot, best
+
+
+@njit(nogil=True, cache=True)
+def replace_in_basis(inverse, slot, row):  # type: ignore[no-untyped-def]
+    """Rank-one update of the edges when ``row`` takes the place of ``slot``."""
+    c = inverse.shape[0]
+    pivot = _dot(inverse[slot], row)
+    for k in range(c):
+        inverse[slot, k] /= pivot
+    for m in range(c):
+        if m != slot:
+            s = _dot(inverse[m], row)
+            for k in range(c):
+                inverse[m, k] -= s * inverse[slot, k]
+
+
+@njit(nogil=True, cache=True)
+def bounds_at_vertex(gradient, basis, inverse, mass, base):  # type: ignore[no-untyped-def]
+    """The upper bound that the current vertex proves (1 if it proves none); see ``bat.program``.
+
+    ``base`` is p_i plus the mass of all tokens below zero. Fractions above one would need negative
+    probabilities; negative ones only ask for a higher threshold.
+    """
+    tau, lowest = base, 0.0
+    for m in range(basis.shape[0]):
+        gain = _dot(inverse[m], gradient)
+        if basis[m] == EMPTY:
+            if abs(gain) > 1e-12 * base:
+                return 1.0
+            continue
+        fraction = -gain / mass[basis[m]]
+        if fraction > 1.0 + 1e-12:
+            return 1.0
+        tau -= gain
+        lowest = min(lowest, fraction)
+    return min(1.0, (tau - lowest) / (1.0 - lowest))
+
+
+@njit(nogil=True, cache=True)
+def climb(  # type: ignore[no-untyped-def]
+    beta,  # [c, capacity] whitened tokens of the working set
+    mass,  # [capacity]
+    z,  # [capacity]
+    side,  # [capacity] +1, -1, or 0 when basic
+    n,  # tokens in use
+    start_gradient,  # [c] p_i beta_i
+    token_mass,  # p_i
+    token_beta,  # [c] beta_i
+    u,  # [c] the point, updated in place
+    basis,  # [c] int64
+    inverse,  # [c, c]
+    frame,  # [c, c] orthonormal frame of the tokens pinned while crashing
+    crash,  # [1] int64: size of the frame, or -1 once the crash is over
+    max_pivots,
+    tolerance,
+    accept_above,  # stop once the value here passes this (no full pass yet: a promise, not a proof)
+    reject_below,  # stop once a vertex proves an upper bound at or below this
+):
+    """Climb to the best vertex of the working set. Returns (pivots, optimal, upper, value)."""
+    c = beta.shape[0]
+    capacity = beta.shape[1]
+    dz = np.empty(capacity)
+    arrival = np.empty(capacity)
+    times = np.empty(capacity)
+    weights = np.empty(capacity)
+    order = np.empty(capacity, np.int64)
+    gradient = np.empty(c)
+    direction = np.empty(c)
+    row = np.empty(c)
+    collect_gradient(beta, mass, side, n, start_gradient, gradient)
+    base, value = token_mass, token_mass * (1.0 + _dot(token_beta, u))
+    for j in range(n):
+        if side[j] < 0.0:
+            base += mass[j]
+            value += mass[j] * z[j]
+    upper = 1.0
+    step = 0.0
+    pivots = 0
+    stalled = 0
+    optimal = False
+    while pivots < max_pivots:
+        # 1. a direction: while crashing the projected gradient, afterwards the steepest edge
+        slot = -1
+        if crash[0] >= 0:
+            direction[:] = gradient
+            _project_out(direction, frame, crash[0])
+            slope = np.sqrt(_dot(direction, direction))
+            if crash[0] == c or slope <= 1e-10 * np.sqrt(_dot(gradient, gradient)):
+                crash[0] = -1
+                continue
+            direction /= slope
+        else:
+            upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
+            if upper <= reject_below:
+                break
+            # gains below the rounding of their sums are noise, and would be chased for ever
+            slot, slope = _price(gradient, basis, inverse, mass, max(tolerance, 1e-14 * base), direction)
+            if slot < 0:
+                optimal = True
+                break
+
+        # 2. how far
+        combine_rows(beta, direction, 0, n, dz)
+        position, step = long_step(z, dz, mass, side, n, slope, step, arrival, times, weights, order)
+        if position < 0:  # only rounding can leave nothing in the way: the objective is bounded
+            optimal = crash[0] < 0
+            if crash[0] >= 0:
+                crash[0] = -1
+                continue
+            break
+        entering = order[position]
+
+        # 3. the tokens passed change sides
+        value += slope * step
+        for q in range(position):
+            j = order[q]
+            value -= weights[q] * (step - times[q])
+            moved = side[j] * mass[j]  # added when it falls below, taken away when it rises above
+            side[j] = -side[j]
+            base += moved
+            for k in range(c):
+                gradient[k] += moved * beta[k, j]
+        _advance(z[:n], step, dz[:n])
+        for k in range(c):
+            u[k] += step * direction[k]
+            row[k] = beta[k, entering]
+
+        # 4. the entering token is pinned, the leaving one goes to the side it moved to
+        if side[entering] < 0.0:
+            base -= mass[entering]
+            for k in range(c):
+                gradient[k] -= mass[entering] * row[k]
+        if slot >= 0 and basis[slot] != EMPTY:
+            leaving = basis[slot]
+            side[leaving] = -1.0 if dz[leaving] < 0.0 else 1.0
+            if side[leaving] < 0.0:
+                base += mass[leaving]
+                for k in range(c):
+                    gradient[k] += mass[leaving] * beta[k, leaving]
+        if slot < 0:
+            largest = 0.0
+            for m in range(c):
+                if basis[m] == EMPTY:
+                    size = abs(_dot(inverse[m], row))
+                    if size > largest:
+                        largest, slot = size, m
+            direction[:] = row
+            _project_out(direction, frame, crash[0])
+            length = np.sqrt(_dot(direction, direction))
+            for k in range(c):
+                frame[crash[0], k] = direction[k] / length
+            crash[0] += 1
+        replace_in_basis(inverse, slot, row)
+        basis[slot] = entering
+        side[entering] = 0.0
+        z[entering] = 0.0
+        pivots += 1
+
+        # 5. ties: many tokens at zero can make the walk stand still; move each a different hair's breadth
+        stalled = stalled + 1 if step <= 1e-13 else 0
+        if stalled > c + 10:
+            stalled = 0
+            for j in range(n):
+                if abs(z[j]) < 1e-9:
+                    z[j] += side[j] * 1e-10 * (1.0 + ((j * 2654435761) % 1024) / 1024.0)
+        if value > accept_above:
+            break
+    return pivots, optimal, upper, value

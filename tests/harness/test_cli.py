@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from bat.errors import BatError
+from harness import cli, preview
+from harness.preview import PreviewRow
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        cli.main(arguments)
+    return int(left.value.code or 0)
+
+
+def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"bat-harness {importlib.metadata.version('bat-harness')}\n"
+
+
+def test_a_foreseen_error_prints_one_line_and_exits_with_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*arguments: object) -> list[PreviewRow]:
+        raise BatError("the model is not installed; install it with: make setup")
+
+    monkeypatch.setattr(preview, "run_preview", fail)
+    assert run("preview") == 1
+    err = capsys.readouterr().err
+    assert err.splitlines()[-1] == "error: the model is not installed; install it with: make setup"
+    assert "Traceback" not in err
+
+
+def test_an_unknown_option_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("preview", "--token", "5") == 2
+    assert "--token" in capsys.readouterr().err
+
+
+def test_the_preview_is_printed_as_a_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def measure(count: int, seed: int, stage: preview.Stage) -> list[PreviewRow]:
+        asked.append((count, seed))
+        stage("Working", 2)(2)
+        return [PreviewRow("eta", 0.002, 0.147, 0.0612, 0.1465)]
+
+    monkeypatch.setattr(preview, "run_preview", measure)
+    assert run("preview", "--tokens", "30", "--seed", "4") == 0
+    captured = capsys.readouterr()
+    assert asked == [(30, 4)]
+    assert "30 tokens" in captured.out
+    assert "standard error of at least 5.5%" in " ".join(captured.out.split())
+    [row] = [line for line in captured.out.splitlines() if "ba-eta" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "eta",
+        "0.002",
+        "14.7%",
+        "ba-eta",
+        "0.061",
+        "14.6%",
+    ]
+    assert "Working" in captured.err
