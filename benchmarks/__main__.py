@@ -1,0 +1,93 @@
+"""Run the benchmarks, print one table, keep it as JSON with the plots beside it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import growth, programs, whole
+from benchmarks.contexts import Contexts, load_contexts
+from benchmarks.record import Figure
+
+SECTIONS = ("programs", "whole", "growth")
+
+
+def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
+    if "programs" in sections:
+        yield from programs.measure(contexts)
+    if "whole" in sections:
+        yield from whole.measure(contexts)
+    if "growth" in sections:
+        yield from growth.measure(contexts, folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"any of {', '.join(SECTIONS)} (default: all)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("benchmarks/results"), help="folder for JSON and plots"
+    )
+    arguments = parser.parse_args()
+    sections = arguments.sections or list(SECTIONS)
+    for section in sections:
+        if section not in SECTIONS:
+            parser.error(f"SECTION must be one of {', '.join(SECTIONS)}; got {section!r}")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    console = Console(width=None if sys.stdout.isatty() else 130)
+    console.print("Preparing contexts: SmolLM2-135M-Instruct over human news text")
+    contexts = load_contexts()
+    found: list[Figure] = []
+    for figure in _figures(contexts, sections, arguments.output):
+        found.append(figure)
+        console.print(f"  {figure.group}: {figure.name}: {figure.value:.4g} {figure.unit}", style="dim")
+    console.print(_table(found))
+    result = {
+        "machine": {"processor": platform.machine(), "python": platform.python_version()},
+        "figures": [dataclasses.asdict(figure) for figure in found],
+    }
+    path = arguments.output / "benchmarks.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    console.print(f"Saved in {path}")
+    missed = [figure for figure in found if figure.met is False]
+    for figure in missed:
+        console.print(
+            f"Missed: {figure.group}: {figure.name}: {figure.value:.4g} {figure.unit}, {figure.target}"
+        )
+    return 1 if missed else 0
+
+
+def _table(found: list[Figure]) -> Table:
+    table = Table(title="Benchmarks (medians; one thread unless said)", title_justify="left")
+    for column, justify in (
+        ("what", "left"),
+        ("figure", "right"),
+        ("target", "right"),
+        ("", "left"),
+        ("note", "left"),
+    ):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    group = None
+    for figure in found:
+        if figure.group != group:
+            group = figure.group
+            table.add_section()
+            table.add_row(f"[bold]{group}[/bold]")
+        mark = "" if figure.met is None else ("met" if figure.met else "MISSED")
+        table.add_row(
+            f"  {figure.name}", f"{figure.value:.4g} {figure.unit}", figure.target, mark, figure.note
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

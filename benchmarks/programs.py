@@ -1,0 +1,90 @@
+"""One program at a time: our solver against the two general ones, and decisions against intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bat.program import Goal, Program, Solver, Status
+from bat.solvers import get_solver, map_in_threads
+from bat.solvers.highs import HighsSolver
+from benchmarks.contexts import Contexts
+from benchmarks.record import Figure, median_seconds, seconds_each
+
+# Human tokens, evenly spread over their probabilities, that the general solvers are tried on.
+HIGHS_TOKENS = 9
+CBC_TOKENS = 3
+THRESHOLDS = (0.003, 0.02)
+
+
+def programs(contexts: Contexts, count: int | None = None) -> list[Program]:
+    """The human tokens' programs, or ``count`` of them from the least likely to the most."""
+    rows = contexts.basis(20).rows
+    order = np.argsort(contexts.own, kind="stable")
+    chosen = order if count is None else order[np.linspace(0, len(order) - 1, count + 2).astype(int)[1:-1]]
+    return [Program(rows, contexts.probs[q], int(contexts.tokens[q])) for q in chosen]
+
+
+def measure(contexts: Contexts) -> Iterator[Figure]:
+    certified = get_solver("certified")
+    everything = programs(contexts)
+    certified.solve(everything[0], Goal())  # compile
+    times = seconds_each(lambda p: certified.solve(p, Goal()), everything)
+    median = float(np.median(times))
+    group = "one program, v = 49,152, c = 20"
+    yield Figure(
+        group, "certified, tolerance 1e-6", median * 1e3, "ms", f"{len(times)} human tokens", "aim 3 ms"
+    )
+    yield Figure(group, "certified, 95th percentile", float(np.quantile(times, 0.95)) * 1e3, "ms")
+    closed = sum(certified.solve(p, Goal()).status is Status.CLOSED for p in everything)
+    yield Figure(group, "intervals closed", closed, "tokens", f"of {len(times)}", "all", closed == len(times))
+
+    for name, count, target in (("highs", HIGHS_TOKENS, 100.0), ("cbc", CBC_TOKENS, 1000.0)):
+        yield from _against(get_solver(name), certified, programs(contexts, count), target, group)
+    raw = HighsSolver(raw=True)
+    answers = [(raw.solve(p, Goal()), certified.solve(p, Goal())) for p in programs(contexts, HIGHS_TOKENS)]
+    wide = sum(a.upper - a.lower > 1e-6 * a.upper for a, _ in answers)
+    yield Figure(
+        group,
+        "highs in raw probabilities: intervals left open",
+        wide,
+        "tokens",
+        f"of {len(answers)}: wrong answers",
+    )
+    yield from _decisions(contexts, certified)
+    yield from _threads(everything[:64], certified)
+
+
+def _against(
+    solver: Solver, certified: Solver, chosen: list[Program], target: float, group: str
+) -> Iterator[Figure]:
+    goal = Goal(time_limit_seconds=300.0)
+    theirs = median_seconds(lambda p: solver.solve(p, goal), chosen)
+    ours = median_seconds(lambda p: certified.solve(p, goal), chosen)
+    yield Figure(group, f"{solver.name}, full program", theirs, "s", f"median of {len(chosen)} tokens")
+    ratio = theirs / ours
+    yield Figure(
+        group, f"{solver.name} / certified", ratio, "x", "same tokens", f">= {target:g}x", ratio >= target
+    )
+
+
+def _decisions(contexts: Contexts, certified: Solver) -> Iterator[Figure]:
+    for tau in THRESHOLDS:
+        asked = [p for p in programs(contexts) if 0.0 < p.probs[p.token] < tau]
+        deciding = Goal(1e-9, threshold=tau, prove=False)
+        decide = median_seconds(lambda p, goal=deciding: certified.solve(p, goal), asked)
+        close = median_seconds(lambda p: certified.solve(p, Goal()), asked)
+        group = "decide"
+        yield Figure(group, f"threshold {tau}", decide * 1e3, "ms", f"{len(asked)} human tokens below it")
+        yield Figure(
+            group, f"interval / decide at {tau}", close / decide, "x", "", ">= 2x", close >= 2 * decide
+        )
+
+
+def _threads(batch: list[Program], certified: Solver) -> Iterator[Figure]:
+    def run(threads: int) -> None:
+        map_in_threads(lambda p: certified.solve(p, Goal()), batch, threads)
+
+    one, two = (min(seconds_each(run, [threads] * 3)) for threads in (1, 2))
+    yield Figure("threads", "batch of 64, one thread / two threads", one / two, "x")

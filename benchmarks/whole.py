@@ -1,0 +1,83 @@
+"""Work on whole contexts: exact candidate sets, preparing a basis, memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import bat
+from benchmarks.contexts import Contexts
+from benchmarks.programs import THRESHOLDS
+from benchmarks.record import Figure
+
+CONTEXTS = 12
+
+# Peak memory belongs to a process, and the number of threads is fixed when one starts: both need their own.
+_MEMORY_PROBE = """
+import json, resource
+from benchmarks.contexts import load_contexts
+import bat
+contexts = load_contexts()
+basis = contexts.basis(20)
+probs, tokens = contexts.probs[:64].copy(), contexts.tokens[:64]
+bat.critical_thresholds(basis, probs[:2], tokens[:2], threads=1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+bat.critical_thresholds(basis, probs, tokens, threads=2)
+print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+_BASIS_PROBE = """
+import json
+from bat.basis import Basis
+from benchmarks.contexts import load_contexts
+from benchmarks.record import best_of
+weight = load_contexts().weight
+print(json.dumps(best_of(lambda: Basis.from_matrix(weight, 20), 3)))
+"""
+
+
+def _probe(script: str, threads: int) -> Any:
+    """What a script prints when it runs in a process of its own."""
+    environment = {**os.environ, "BENCHMARK_THREADS": str(threads)}
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
+    return json.loads(run.stdout)
+
+
+def measure(contexts: Contexts) -> Iterator[Figure]:
+    basis = contexts.basis(20)
+    for tau in THRESHOLDS:
+        found = [
+            bat.candidate_set(basis, contexts.probs[q], tau, threads=1) for q in range(0, 4 * CONTEXTS, 4)
+        ]
+        seconds = float(np.median([one.effort.seconds for one in found]))
+        group = "exact candidate set of a context"
+        slowest = max(one.effort.seconds for one in found)
+        yield Figure(
+            group,
+            f"threshold {tau}",
+            seconds,
+            "s",
+            f"slowest of {len(found)}: {slowest:.3g} s",
+            "< 1 s",
+            seconds < 1.0,
+        )
+        programs = float(np.median([one.programs for one in found]))
+        sizes = sorted(one.accepted.size for one in found)
+        yield Figure(group, f"programs at {tau}", programs, "", f"sets of {sizes[0]} to {sizes[-1]} tokens")
+        undecided = sum(one.undecided.size for one in found)
+        yield Figure(group, f"undecided at {tau}", undecided, "tokens", "", "0", undecided == 0)
+
+    prepare = float(_probe(_BASIS_PROBE, 2))
+    yield Figure(
+        "basis", "prepare 49,152 x 576, c = 20", prepare, "s", "no cache, two threads", "< 1 s", prepare < 1.0
+    )
+    before, after = _probe(_MEMORY_PROBE, 1)
+    yield Figure("memory", "peak resident, batch of 64, c = 20", after / 1024, "MiB", "whole process")
+    yield Figure("memory", "of which the batch's own", (after - before) / 1024, "MiB", "two rows at a time")
