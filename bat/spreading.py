@@ -49,6 +49,7 @@ def upper_bounds(context: Context, tokens: IntArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             highest = mass * (factors.max(axis=0, initial=0.0) + 2.0 * error) / remaining
             lowest = mass * (factors.min(axis=0, initial=0.0) - 2.0 * error) / remaining
-        valid = (remaining > 1e-6) & (lowest >= -1.0)
-        bounds[start : start + CHUNK] = np.where(valid, highest / (1.0 + highest) * (1.0 + 1e-9), 1.0)
+            proven = highest / (1.0 + highest) * (1.0 + 1e-9)
+        valid = (remaining > 1e-6) & (lowest >= -1.0)  # False where an error made them NaN
+        bounds[start : start + CHUNK] = np.where(valid, proven, 1.0)
     return bounds

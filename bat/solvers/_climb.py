@@ -6,6 +6,8 @@ all tokens outside it, those held above zero and those held below, each as one t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bat.program import FloatArray, Goal, IntArray
@@ -13,6 +15,7 @@ from bat.solvers import _simplex, _sweep
 
 ABOVE_GROUP, BELOW_GROUP = 0, 1
 GROWTH = 512  # most tokens that join after one pass
+REFACTOR_AFTER = 100  # pivots; each adds a rounding error or two to the edges
 EMPTY = _simplex.EMPTY
 
 
@@ -22,7 +25,7 @@ class Context:
     def __init__(self, rows: FloatArray, probs: FloatArray, wanted: int) -> None:
         self.rows = rows  # [r, v]
         self.probs = probs  # [v]
-        self.mean: FloatArray = _sweep.mean_column(rows, probs)  # [r] b
+        self.mean: FloatArray = _sweep.weighted_column(rows, probs)  # [r] b
         self.heavy: IntArray = _sweep.heaviest(probs, min(wanted, probs.size))
         self.heavy_columns = self.columns(self.heavy)
         centred = self.heavy_columns[1:] - self.mean[1:, None]
@@ -66,6 +69,7 @@ class Workspace:
         self.outside = np.empty(v)
         self.found: IntArray = np.empty(v, np.int64)
         self.found_z = np.empty(v)
+        self.weights = np.empty(v)
         self.r, self.v = r, v
         self.reserve(0, 4 * GROWTH)
 
@@ -76,6 +80,7 @@ class Workspace:
             "mass": np.zeros(capacity),
             "z": np.ones(capacity),
             "side": np.ones(capacity),
+            "length": np.ones(capacity),
             "columns": np.zeros((self.r, capacity)),
             "beta": np.zeros((self.r - 1, capacity)),
         }
@@ -88,6 +93,7 @@ class Workspace:
     mass: FloatArray  # [capacity]
     z: FloatArray  # [capacity]
     side: FloatArray  # [capacity]
+    length: FloatArray  # [capacity] of beta
     columns: FloatArray  # [r, capacity] as in the basis
     beta: FloatArray  # [c, capacity] centred and whitened
 
@@ -102,7 +108,10 @@ class Climb:
         self.beta_i = context.spread @ (self.a_i[1:] - context.mean[1:])
         self.u = np.zeros(self.beta_i.size)  # the direction e_1: every token at z = 1, the plain threshold
         self.below_sum = np.zeros(self.a_i.size)  # [r] sum of p_j a_j over the group below
+        self.below_count = 0
+        self.moved_mass = 0.0  # all that was ever added to or taken from that sum: its rounding error's scale
         self.pivots = 0
+        self.factored_at = 0
         self.upper = 1.0
         self.optimal = False
         self.published = False
@@ -128,6 +137,7 @@ class Climb:
         new = slice(self.n, self.n + tokens.size)
         self.space.tokens[new], self.space.columns[:, new], self.space.beta[:, new] = tokens, columns, beta
         self.space.mass[new] = self.context.probs[tokens]
+        self.space.length[new] = np.sqrt(np.einsum("kj,kj->j", beta, beta))
         self.space.z[new] = z
         self.space.side[new] = np.where(z < 0.0, -1.0, 1.0)
         self.n = new.stop
@@ -140,15 +150,22 @@ class Climb:
             self.pinned[slot] = self.space.beta[:, self.basis[slot]]
             self.basis[slot] = EMPTY
         self.space.side[ABOVE_GROUP], self.space.side[BELOW_GROUP] = 1.0, -1.0
+        groups, mean = self.space.columns[:, :2], self.context.mean
         for group, total in ((ABOVE_GROUP, above_sum), (BELOW_GROUP, self.below_sum)):
-            mass = float(total[0])
-            empty = mass <= 1e-15 * (group == ABOVE_GROUP)  # the sum above is a difference: rounding is left
+            mass = total[0]
+            empty = mass <= (
+                1e-15 if group == ABOVE_GROUP else 0.0
+            )  # above is a difference: rounding is left
             self.space.mass[group] = 0.0 if empty else mass
-            self.space.columns[:, group] = self.context.mean if empty else total / mass
-            self.space.beta[:, group] = self.context.whiten(self.space.columns[:, [group]])[:, 0]
+            groups[:, group] = mean if empty else total / mass
+        beta = self.space.beta[:, :2]
+        beta[:] = self.context.whiten(groups)
+        self.space.z[:2] = 1.0 + self.u @ beta
+        self.space.length[:2] = np.sqrt((beta**2).sum(axis=0))
 
     def refactor(self) -> None:
         """Rebuild what rounding wears down: the edges, the point and the values."""
+        self.factored_at = self.pivots
         filled = self.basis != EMPTY
         self.pinned[filled] = self.space.beta[:, self.basis[filled]].T
         try:
@@ -157,28 +174,32 @@ class Climb:
             self._empty_basis()
             return
         self.u -= np.where(filled, 1.0 + self.pinned @ self.u, 0.0) @ self.inverse
-        z, side = self.space.z[: self.n], self.space.side[: self.n]
-        z[:] = 1.0 + self.u @ self.space.beta[:, : self.n]
-        z[self.basis[filled]] = 0.0
-        side[:] = np.where(np.abs(z) > 1e-9, np.sign(z), np.where(side == 0.0, 1.0, side))
-        side[self.basis[filled]] = 0.0
+        _simplex.place(self.space.beta, self.u, self.basis, self.n, self.space.z, self.space.side)
+
+    def refresh(self) -> bool:
+        """Refactor if anything was done since the last time: whether that can change the bounds."""
+        worn = self.pivots > self.factored_at
+        if worn:
+            self.refactor()
+        return worn
 
     def run(self, goal: Goal, promise: float) -> None:
         """Climb to the best vertex of the working set, or until its bounds seem to answer the goal.
 
         ``promise`` is how many times the threshold the value must reach before climbing stops for a pass.
         """
-        chunk = max(128, self.u.size // 2)
+        chunk = max(REFACTOR_AFTER, self.u.size // 2)
         accept_above, reject_below = np.inf, -1.0
         if goal.threshold is not None:
             accept_above = goal.threshold * promise
             # Left of this margin for rounding a refusal may be called before the best vertex is reached.
             reject_below = goal.threshold * (1.0 - 1e-6) if promise > 1.0 else -1.0
         while self.pivots < goal.max_pivots:
-            self.refactor()
+            if self.pivots - self.factored_at >= REFACTOR_AFTER:
+                self.refactor()
             limit = min(chunk, goal.max_pivots - self.pivots)
             pivots, self.optimal, self.upper, value = _simplex.climb(
-                self.space.beta, self.space.mass, self.space.z, self.space.side, self.n,
+                self.space.beta, self.space.mass, self.space.z, self.space.side, self.space.length, self.n,
                 self.mass_i * self.beta_i, self.mass_i, self.beta_i, self.u, self.basis, self.inverse,
                 self.frame, self.crash, limit, 1e-10 * self.mass_i, accept_above, reject_below,
             )  # fmt: skip
@@ -200,25 +221,59 @@ class Climb:
         space.side_of[inside] = space.side[2 : self.n]
         space.outside[inside] = 0.0
 
-    def absorb(self, found: IntArray, found_z: FloatArray, below_sum: FloatArray) -> int:
-        """Take outside tokens found on the wrong side into the working set, the most relevant first."""
-        outside = self.space.outside[found] > 0.0
-        found, found_z = found[outside], found_z[outside]
-        # those that must wait take the side they are on
-        self.space.side_of[found] = np.sign(found_z)
-        if found.size > GROWTH:
-            # Those far from zero will stay on their new side: what matters is near zero, and heavy.
-            weight = self.context.probs[found] / (np.abs(found_z) + 0.1)
-            chosen = np.sort(np.argpartition(-weight, GROWTH)[:GROWTH])
-            found, found_z = found[chosen], found_z[chosen]
-        columns = self.context.columns(found)
-        self._join(found, columns, self.context.whiten(columns), found_z)
-        joined = slice(self.n - found.size, self.n)
-        self.below_sum = below_sum - columns @ np.where(found_z < 0.0, self.space.mass[joined], 0.0)
-        if self.below_sum[0] <= 1e-14 * below_sum[0]:  # all of them joined: what is left is rounding
-            self.below_sum = np.zeros_like(below_sum)
+    def absorb(self, found: IntArray, found_z: FloatArray, moved: FloatArray, direction: FloatArray) -> int:
+        """Move outside tokens found on the wrong side, and take the most relevant into the working set.
+
+        Arguments are what ``_sweep.sweep`` found along ``direction``. Returns how many tokens joined.
+        """
+        space, probs = self.space, self.context.probs
+        size, falling = _sweep.change_sides(
+            found, found_z, probs, space.outside, space.side_of, space.weights
+        )
+        joining, joining_z = found[:size], found_z[:size]
+        if size > GROWTH:
+            chosen = _sweep.heaviest(space.weights[:size], GROWTH)
+            joining, joining_z = joining[chosen], joining_z[chosen]
+        columns = self.context.columns(joining)
+        self._join(joining, columns, self.context.whiten(columns), joining_z)
+        space.outside[joining] = 0.0
+        # Tokens now above leave the group below; tokens now below enter it, unless they join.
+        joining_below = joining_z < 0.0
+        self.below_count += int(falling) - int(joining_below.sum()) - (int(size) - int(falling))
+        self.below_sum = self.below_sum + moved - columns @ np.where(joining_below, probs[joining], 0.0)
+        self.moved_mass += float(abs(moved[0])) + float(self.below_sum[0]) + float(probs[joining].sum())
+        if self.below_count == 0:
+            self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0
+        opened = self._open_pinned_group(direction, size == 0)
         self.regroup()
-        return int(found.size)
+        return int(joining.size) + opened
+
+    def _open_pinned_group(self, direction: FloatArray, stuck: bool) -> int:
+        """Take in the members of a group that is itself held at zero, once few are left or nothing else
+        moves: a vertex on a group is none of the whole vocabulary's."""
+        opened = 0
+        for group, side in ((BELOW_GROUP, -1.0), (ABOVE_GROUP, 1.0)):
+            if group not in self.basis or not (stuck or (side < 0.0 and self.below_count <= GROWTH)):
+                continue
+            members = np.flatnonzero((self.space.side_of == side) & (self.space.outside > 0.0))
+            z = direction @ self.context.columns(members)
+            if members.size > GROWTH:
+                chosen = _sweep.heaviest(self.context.probs[members] / (np.abs(z) + 0.1), GROWTH)
+                members, z = members[chosen], z[chosen]
+            columns = self.context.columns(members)
+            self._join(members, columns, self.context.whiten(columns), z)
+            self.space.outside[members] = 0.0
+            opened += members.size
+            if side < 0.0:
+                self.below_sum = self.below_sum - columns @ self.context.probs[members]
+                self.below_count -= members.size
+                if self.below_count == 0:
+                    self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0
+        return opened
+
+    def group_is_pinned(self) -> bool:
+        """Whether a group itself is held at zero, so that its tokens share a fraction between 0 and 1."""
+        return bool(np.any((self.basis >= 0) & (self.basis <= BELOW_GROUP)))
 
     def pinned_fractions(self) -> tuple[IntArray, FloatArray, float, FloatArray]:
         """Pinned slots of the working set, their fractions, the threshold, and what does not add up.
@@ -229,23 +284,31 @@ class Climb:
         below = np.where(self.space.side[: self.n] < 0.0, self.space.mass[: self.n], 0.0)
         fixed = self.mass_i * self.a_i + self.space.columns[:, : self.n] @ below
         system = np.column_stack([self.context.mean, -self.space.columns[:, pinned]])  # [r, 1 + pinned]
-        if system.shape[0] == system.shape[1]:
+        try:
             solution = np.linalg.solve(system, fixed)
             solution += np.linalg.solve(system, fixed - system @ solution)
-        else:
+        except np.linalg.LinAlgError:  # not square (slots are empty), or singular
             solution = np.linalg.lstsq(system, fixed, rcond=None)[0]
         residual = fixed - system @ solution
         return pinned, solution[1:] / self.space.mass[pinned], float(solution[0]), residual
 
-    def refined_direction(self) -> FloatArray:
-        """The vertex's direction solved afresh in the basis's own coordinates: b . y = 1, a_B . y = 0."""
+    def refined_directions(self) -> Iterator[FloatArray]:
+        """The vertex's direction solved afresh in the basis's own coordinates: b . y = 1, a_B . y = 0.
+
+        First near the point where the climb ended. Then, because empty slots leave it free to wander off
+        along directions that no token notices, the shortest.
+        """
         pinned = self.basis[self.basis != EMPTY]
+        shortest: FloatArray = np.linalg.lstsq(
+            self.space.beta[:, pinned].T, -np.ones(pinned.size), rcond=None
+        )[0].astype(np.float64)
         system = np.vstack([self.context.mean, self.space.columns[:, pinned].T])  # [1 + pinned, r]
         right = np.eye(1, pinned.size + 1)[0]
-        start = self.context.direction(self.u)
-        for _ in range(3):
-            start = start + np.linalg.lstsq(system, right - system @ start, rcond=None)[0]
-        return np.asarray(start)
+        for u in (self.u, shortest):
+            y = self.context.direction(u)
+            for _ in range(3):
+                y = y + np.linalg.lstsq(system, right - system @ y, rcond=None)[0]
+            yield y
 
     def all_fractions(self) -> FloatArray:
         """phi over the whole vocabulary, as the climb stands."""

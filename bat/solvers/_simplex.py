@@ -19,10 +19,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from bat.solvers._sweep import _weighted_sum, combine_rows
+from bat.solvers._sweep import combine_rows, weighted_sum
 
 EMPTY = -1
-# Below this slope (directions have unit length, coordinates are whitened) a token does not move.
+# A token whose value changes by less than this share of its length does not move: it copies a pinned token,
+# and pinning it too would make the basis singular.
 STILL = 1e-11
 
 
@@ -35,11 +36,29 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def place(beta, u, basis, n, z, side):  # type: ignore[no-untyped-def]
+    """Values and sides of all tokens at the point u; a token at zero up to rounding keeps its side."""
+    combine_rows(beta, u, 0, n, z)
+    for j in range(n):
+        z[j] += 1.0
+        if z[j] > 1e-9:
+            side[j] = 1.0
+        elif z[j] < -1e-9:
+            side[j] = -1.0
+        elif side[j] == 0.0:
+            side[j] = 1.0
+    for m in range(basis.shape[0]):
+        if basis[m] != EMPTY:
+            z[basis[m]] = 0.0
+            side[basis[m]] = 0.0
+
+
+@njit(nogil=True, cache=True)
 def collect_gradient(beta, mass, side, n, start, gradient):  # type: ignore[no-untyped-def]
     """gradient = start + sum of mass_j beta_j over tokens below zero."""
     weights = np.where(side[:n] < 0.0, mass[:n], 0.0)
     for k in range(beta.shape[0]):
-        gradient[k] = start[k] + _weighted_sum(beta[k, :n], weights)
+        gradient[k] = start[k] + weighted_sum(beta[k, :n], weights)
 
 
 @njit(nogil=True, cache=True)
@@ -50,14 +69,14 @@ def _swap(times, weights, order, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
-def _arrival_times(z, dz, side, out):  # type: ignore[no-untyped-def]
+def _arrival_times(z, dz, side, length, out):  # type: ignore[no-untyped-def]
     for j in range(z.shape[0]):
-        out[j] = -z[j] / dz[j] if side[j] * dz[j] < -STILL else np.inf
+        out[j] = -z[j] / dz[j] if side[j] * dz[j] < -STILL * length[j] else np.inf
 
 
 @njit(nogil=True, cache=True)
 def long_step(  # type: ignore[no-untyped-def]
-    z, dz, mass, side, n, slope, previous_step, arrival, times, weights, order
+    z, dz, mass, side, length, n, slope, previous_step, arrival, times, weights, order
 ):
     """Walk along dz until the slope is used up: a weighted quantile of the breakpoints.
 
@@ -66,7 +85,7 @@ def long_step(  # type: ignore[no-untyped-def]
     breakpoint the last one stops the walk; position -1 means that nothing moves towards zero at all.
     """
     # 1. when would each token reach zero? (vector instructions; infinity if it does not move there)
-    _arrival_times(z[:n], dz[:n], side[:n], arrival[:n])
+    _arrival_times(z[:n], dz[:n], side[:n], length[:n], arrival[:n])
     # 2. those that may come before the slope is used up: look within a horizon, widen it if too near
     horizon = 4.0 * previous_step if previous_step > 0.0 else np.inf
     while True:
@@ -204,6 +223,7 @@ def climb(  # type: ignore[no-untyped-def]
     mass,  # [capacity]
     z,  # [capacity]
     side,  # [capacity] +1, -1, or 0 when basic
+    length,  # [capacity] of each token's beta
     n,  # tokens in use
     start_gradient,  # [c] p_i beta_i
     token_mass,  # p_i
@@ -263,7 +283,7 @@ def climb(  # type: ignore[no-untyped-def]
 
         # 2. how far
         combine_rows(beta, direction, 0, n, dz)
-        position, step = long_step(z, dz, mass, side, n, slope, step, arrival, times, weights, order)
+        position, step = long_step(z, dz, mass, side, length, n, slope, step, arrival, times, weights, order)
         if position < 0:  # only rounding can leave nothing in the way: the objective is bounded
             optimal = crash[0] < 0
             if crash[0] >= 0:
@@ -308,9 +328,9 @@ def climb(  # type: ignore[no-untyped-def]
                         largest, slot = size, m
             direction[:] = row
             _project_out(direction, frame, crash[0])
-            length = np.sqrt(_dot(direction, direction))
+            norm = np.sqrt(_dot(direction, direction))
             for k in range(c):
-                frame[crash[0], k] = direction[k] / length
+                frame[crash[0], k] = direction[k] / norm
             crash[0] += 1
         replace_in_basis(inverse, slot, row)
         basis[slot] = entering

@@ -13,22 +13,51 @@ BLOCK = 512
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _weighted_sum(values, weights):  # type: ignore[no-untyped-def]
+def weighted_sum(values, weights):  # type: ignore[no-untyped-def]
+    """sum_j values_j weights_j"""
     total = 0.0
     for j in range(values.shape[0]):
         total += values[j] * weights[j]
     return total
 
 
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _four_weighted_sums(first, second, third, fourth, weights):  # type: ignore[no-untyped-def]
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for j in range(weights.shape[0]):
+        w = weights[j]
+        s0 += first[j] * w
+        s1 += second[j] * w
+        s2 += third[j] * w
+        s3 += fourth[j] * w
+    return s0, s1, s2, s3
+
+
 @njit(nogil=True, cache=True)
-def mean_column(rows, probs):  # type: ignore[no-untyped-def]
-    """b = sum_j probs_j rows[:, j]"""
+def _add_weighted_columns(rows, weights, start, stop, out):  # type: ignore[no-untyped-def]
+    """out += sum_j weights_j rows[:, start + j] over one block."""
+    r = rows.shape[0]
+    w = weights[: stop - start]
+    for k in range(0, r - 3, 4):
+        s0, s1, s2, s3 = _four_weighted_sums(
+            rows[k, start:stop], rows[k + 1, start:stop], rows[k + 2, start:stop], rows[k + 3, start:stop], w
+        )
+        out[k] += s0
+        out[k + 1] += s1
+        out[k + 2] += s2
+        out[k + 3] += s3
+    for k in range(r - r % 4, r):
+        out[k] += weighted_sum(rows[k, start:stop], w)
+
+
+@njit(nogil=True, cache=True)
+def weighted_column(rows, weights):  # type: ignore[no-untyped-def]
+    """sum_j weights_j rows[:, j]. Not a BLAS product, whose order of summation depends on its threads."""
     r, v = rows.shape
     out = np.zeros(r)
     for start in range(0, v, BLOCK):
         stop = min(v, start + BLOCK)
-        for k in range(r):
-            out[k] += _weighted_sum(rows[k, start:stop], probs[start:stop])
+        _add_weighted_columns(rows, weights[start:stop], start, stop, out)
     return out
 
 
@@ -53,59 +82,80 @@ def combine_rows(rows, weights, start, stop, out):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _tally(z, probs, side, outside, slack, below_weights):  # type: ignore[no-untyped-def]
-    """Sums over one block; ``below_weights`` is filled with the outside tokens below zero."""
-    positive, negative, below, wrong = 0.0, 0.0, 0.0, 0.0  # counts as floats keep the loop in one type
+def _tally(z, probs, side, slack):  # type: ignore[no-untyped-def]
+    """Sums over one block; the count is a float to keep the loop in one type."""
+    positive, negative, wrong = 0.0, 0.0, 0.0
     for j in range(z.shape[0]):
         value = z[j]
         positive += probs[j] * max(value, 0.0)
         negative += probs[j] * max(slack - value, 0.0)
-        weight = outside[j] if value < 0.0 else 0.0
-        below_weights[j] = weight
-        below += 1.0 if weight > 0.0 else 0.0
         wrong += 1.0 if value * side[j] < 0.0 else 0.0
-    return positive, negative, below, wrong
+    return positive, negative, wrong
 
 
 @njit(nogil=True, cache=True)
-def sweep(rows, direction, probs, side, outside, slack, below_sum, found, found_z):  # type: ignore[no-untyped-def]
+def sweep(rows, direction, probs, side, outside, slack, found, found_z, moved):  # type: ignore[no-untyped-def]
     """One pass with z_j = direction . rows[:, j].
 
-    side: +1 or -1, where the solver holds token j to be; 0 where it does not ask.
-    outside: probs_j for tokens outside the working set, 0 inside.
-    Returns P and N of ``bat.program`` over all tokens (N with every value lowered by ``slack``) and how many
-    tokens were found on the other side of zero; fills ``below_sum`` with sum p_j a_j over outside tokens
-    below.
+    ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. Returns P and N
+    of ``bat.program`` over all tokens (N with every value lowered by ``slack``) and how many tokens were
+    found on the other side of zero; ``found`` and ``found_z`` receive these and their values. ``outside`` is
+    p_j for tokens outside the working set, else 0; ``moved`` receives the sum of p_j a_j over those found
+    below, less that over those found above.
     """
     r, v = rows.shape
     z = np.empty(BLOCK)
     weights = np.empty(BLOCK)
-    below_sum[:] = 0.0
+    moved[:] = 0.0
     positive, negative, count = 0.0, 0.0, 0
     for start in range(0, v, BLOCK):
         stop = min(v, start + BLOCK)
         size = stop - start
         combine_rows(rows, direction, start, stop, z)
-        plus, minus, below, wrong = _tally(
-            z[:size], probs[start:stop], side[start:stop], outside[start:stop], slack, weights[:size]
-        )
+        plus, minus, wrong = _tally(z[:size], probs[start:stop], side[start:stop], slack)
         positive += plus
         negative += minus
-        if wrong > 0.0:
+        if wrong == 0.0:
+            continue
+        first = count
+        for j in range(size):
+            if z[j] * side[start + j] < 0.0:
+                found[count] = start + j
+                found_z[count] = z[j]
+                count += 1
+        # While the block is in the cache; few tokens one by one, many all at once.
+        if (count - first) * 8 < size:
+            for q in range(first, count):
+                token = found[q]
+                weight = side[token] * outside[token]
+                for k in range(r):
+                    moved[k] += weight * rows[k, token]
+        else:
             for j in range(size):
-                if z[j] * side[start + j] < 0.0:
-                    found[count] = start + j
-                    found_z[count] = z[j]
-                    count += 1
-        if below * 8.0 > size:
-            for k in range(r):
-                below_sum[k] += _weighted_sum(rows[k, start:stop], weights[:size])
-        elif below > 0.0:
-            for j in range(size):
-                if weights[j] > 0.0:
-                    for k in range(r):
-                        below_sum[k] += weights[j] * rows[k, start + j]
+                changed = z[j] * side[start + j] < 0.0
+                weights[j] = side[start + j] * outside[start + j] if changed else 0.0
+            _add_weighted_columns(rows, weights, start, stop, moved)
     return positive, negative, count
+
+
+@njit(nogil=True, cache=True)
+def change_sides(found, found_z, probs, outside, side, weights):  # type: ignore[no-untyped-def]
+    """Let outside tokens take the side they were found on; working-set tokens among ``found`` are dropped.
+
+    Compacts ``found`` and ``found_z`` in place and fills ``weights`` with how much each token matters: those
+    far from zero will stay on their new side, so near zero and heavy counts. Returns how many are left,
+    and how many of these are now below.
+    """
+    n, below = 0, 0
+    for q in range(found.shape[0]):
+        token, z = found[q], found_z[q]
+        if outside[token] > 0.0:
+            found[n], found_z[n] = token, z
+            weights[n] = probs[token] / (abs(z) + 0.1)
+            side[token] = -side[token]
+            below += z < 0.0
+            n += 1
+    return n, below
 
 
 @njit(nogil=True, cache=True)
@@ -119,10 +169,10 @@ def gather(rows, tokens, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def heaviest(probs, wanted):  # type: ignore[no-untyped-def]
-    """``wanted`` tokens of largest nonzero probability, up to a 12% blur at the cut-off.
+    """The places of the ``wanted`` largest nonzero numbers, ascending, up to a 12% blur at the cut-off.
 
-    Counts floats by exponent and three bits of mantissa instead of sorting. The bin that does not fit
-    whole gives its lowest tokens, so the choice depends on the input alone.
+    Counts nonnegative floats by exponent and three bits of mantissa instead of sorting. The bin that does
+    not fit whole gives its first places, so the choice depends on the input alone.
     """
     bits = probs.view(np.int64)
     counts = np.zeros(1 << 14, np.int64)

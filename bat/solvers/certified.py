@@ -18,10 +18,11 @@ import numpy as np
 from bat import certificates
 from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
 from bat.solvers import _sweep
-from bat.solvers._climb import BELOW_GROUP, Climb, Context, Workspace
+from bat.solvers._climb import Climb, Context, Workspace
 
 START_TOKENS = 640
 MAX_ROUNDS = 60
+MAX_REFRESHES = 3  # rounds spent on the climb's own rounding once no token is misplaced
 UNIT_ROUNDING = 2.3e-16
 # Relative error allowed for in a sum of up to a million positive terms added in blocks.
 SUM_ROUNDING = 1e-13
@@ -64,9 +65,10 @@ class _Solve:
         self.lower = self.mass_i  # the plain threshold: y = e_1 proves it
         self.passes = 0
         self.pivots = 0
+        self.slack = 0.0
         r = context.rows.shape[0]
         self.direction = np.eye(1, r)[0]
-        self.below_sum = np.empty(r)
+        self.moved = np.empty(r)
 
     def run(self) -> Answer:
         goal = self.goal
@@ -76,10 +78,13 @@ class _Solve:
             return self._trivial(1.0)
         climb = Climb(self.context, self.program.token, self.space)
         promise = PROMISE
+        refreshes = 0
         for _ in range(MAX_ROUNDS):
             climb.run(goal, promise)
             self.pivots = climb.pivots
-            upper = climb.upper + self._sum_error(climb, climb.upper)
+            self.direction = self.context.direction(climb.u)
+            self.slack = self._slack(self.direction)
+            upper = self._rounded_up(climb.upper)
             if goal.threshold is not None and upper <= goal.threshold:
                 return self._finish(climb, Status.DECIDED)
             count = self._pass(climb)
@@ -91,27 +96,31 @@ class _Solve:
                 answer = self._finish(climb, Status.CLOSED, self.space.found[:count])
                 if answer.status is Status.CLOSED:
                     return answer
-            joined = climb.absorb(self.space.found[:count], self.space.found_z[:count], self.below_sum)
+            joined = climb.absorb(
+                self.space.found[:count], self.space.found_z[:count], self.moved, self.direction
+            )
             promise = 1.0
             out_of_time = time.perf_counter() - self.began > goal.time_limit_seconds
-            if out_of_time or climb.pivots >= goal.max_pivots or (joined == 0 and climb.optimal):
+            if out_of_time or climb.pivots >= goal.max_pivots:
                 break
+            if joined == 0 and climb.optimal:
+                refreshes += 1
+                if refreshes > MAX_REFRESHES or not climb.refresh():
+                    break
         return self._last_resort(climb)
 
     def _pass(self, climb: Climb) -> int:
         """One pass over the vocabulary: improves the lower bound, returns how many tokens are misplaced."""
         climb.publish_sides()
-        context, direction = self.context, self.context.direction(climb.u)
+        context, direction, slack = self.context, self.direction, self.slack
         # Pinned tokens are at zero up to rounding, and a heavy one would put its rounding error into N.
         # Raising every value by a little more than that error makes them positive: it costs only P.
-        slack = self._slack(direction)
         direction[0] += 2.0 * slack
         positive, negative, count = _sweep.sweep(
-            context.rows, direction, context.probs, self.space.side_of, self.space.outside,
-            slack, self.below_sum, self.space.found, self.space.found_z,
+            context.rows, direction, context.probs, self.space.side_of, self.space.outside, slack,
+            self.space.found, self.space.found_z, self.moved,
         )  # fmt: skip
         self.passes += 1
-        self.direction = direction
         # The sums are over all tokens; the token itself belongs to neither.
         here = self.mass_i * float(direction @ climb.a_i)
         positive = max(positive - max(here, 0.0), 0.0) + slack
@@ -122,8 +131,7 @@ class _Solve:
 
     def _last_resort(self, climb: Climb) -> Answer:
         """The best vertex is found but the quick bounds do not meet: spend more on their rounding."""
-        direction = climb.refined_direction()
-        for candidate in (direction, self.direction):
+        for candidate in (self.direction, *climb.refined_directions()):
             lower, proven = certificates.certify_direction(self.program, candidate)
             if lower > self.lower:
                 self.lower, self.direction = lower, proven
@@ -133,9 +141,9 @@ class _Solve:
         status = Status.CLOSED if closed else Status.UNFINISHED
         return Answer(self.lower, max(upper, self.lower), certificate, self._effort(), status)
 
-    def _sum_error(self, climb: Climb, tau: float) -> float:
-        """How far rounding in the sums of p_j a_j, whose masses come to about tau, can move the bound tau."""
-        return SUMS * self._slack(self.context.direction(climb.u)) * tau
+    def _rounded_up(self, tau: float) -> float:
+        """The bound tau with what rounding can add to it in the sums of p_j a_j, whose masses come to tau."""
+        return min(1.0, tau * (1.0 + SUMS * self.slack))
 
     def _slack(self, direction: FloatArray) -> float:
         """A bound on the rounding error of a_j . y, for every j."""
@@ -145,7 +153,7 @@ class _Solve:
 
     def _finish(self, climb: Climb, status: Status, misplaced: IntArray | None = None) -> Answer:
         certificate: Certificate | None = None
-        upper = min(1.0, climb.upper + self._sum_error(climb, climb.upper))
+        upper = self._rounded_up(climb.upper)
         if self.goal.prove:
             upper, certificate = self._prove(climb, misplaced)
             if status is Status.CLOSED and upper - self.lower > self.goal.tolerance * upper:
@@ -156,13 +164,14 @@ class _Solve:
         """The upper bound the vertex proves, with what is needed to check it."""
         if 1.0 - self.lower <= self.goal.tolerance:  # no threshold lies above 1: nothing to prove
             return 1.0, Certificate(self.direction, np.empty(0, np.int64), np.empty(0))
-        if misplaced is not None:
+        if misplaced is not None and not climb.group_is_pinned():
             pinned, phi, tau, residual = climb.pinned_fractions()
             lowest = min(0.0, float(phi.min(initial=0.0)))
-            if phi.max(initial=0.0) <= 1.0 and not np.any(pinned <= BELOW_GROUP):
+            if phi.max(initial=0.0) <= 1.0:
                 # What does not add up changes tau by y . residual: y is the inverse's row for tau.
                 unbalanced = float(np.abs(self.direction) @ np.abs(residual))
-                upper = min(1.0, (tau - lowest) / (1.0 - lowest) + unbalanced + self._sum_error(climb, tau))
+                upper = self._rounded_up((tau - lowest) / (1.0 - lowest) + unbalanced)
+                upper = min(1.0, upper + SUMS * self.slack * climb.moved_mass)
                 if upper - self.lower <= self.goal.tolerance * upper:
                     tokens = np.concatenate([self.space.tokens[pinned], misplaced])
                     sides = np.where(self.space.side_of[misplaced] < 0.0, 1.0, 0.0)

@@ -31,8 +31,9 @@ def assert_interval_is_right(problem: exact.Problem, answer: Answer) -> None:
 
 
 def reachable(problem: exact.Problem, answer: Answer) -> float:
-    """The relative width that float64 allows: y has entries of about tau* / p_i, each rounded."""
-    return max(TOLERANCE, 1e-14 * answer.upper / max(problem.probs[problem.token], 1e-300))
+    """The relative width that float64 allows: y has entries of about tau* / p_i, each rounded, so beyond a
+    ratio of a million (language models at c = 20 stay below a thousand) an interval may stay wider."""
+    return max(TOLERANCE, 1e-12 * answer.upper / max(problem.probs[problem.token], 1e-300))
 
 
 @pytest.mark.parametrize("token", [0, 1, 2])

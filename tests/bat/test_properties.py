@@ -36,8 +36,9 @@ def test_never_below_the_tokens_own_probability(seed: int, tokens: int, c: int, 
     own = probs[np.arange(3), ids]
     assert (answer.lower >= own).all()
     assert (answer.lower <= answer.upper).all()
-    # float64 cannot place tau* more finely than the rounding of a direction with entries of tau* / p_i
-    assert (answer.upper - answer.lower <= np.maximum(1e-6, 1e-14 * answer.upper / own) * answer.upper).all()
+    # beyond a ratio of a million float64 cannot place tau* (see docs/method.md)
+    ordinary = answer.upper <= 1e6 * own
+    assert answer.closed[ordinary].all()
     if c == 0:
         assert (answer.upper == own).all()
 

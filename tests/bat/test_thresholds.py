@@ -35,7 +35,9 @@ def test_reference_solvers_agree_with_ours(solver: str) -> None:
     ours = bat.critical_thresholds(basis, probs, tokens)
     theirs = bat.critical_thresholds(basis, probs, tokens, solver=solver)
     assert ours.closed.all()
-    assert theirs.closed.all()
+    # The first token holds nearly all mass and tau* is one. CBC gives up there; it must say so.
+    assert theirs.closed[1:].all()
+    assert theirs.closed[0] or theirs.status[0] is bat.Status.FAILED
     assert (theirs.lower <= ours.upper).all()
     assert (ours.lower <= theirs.upper).all()
 
