@@ -1,7 +1,6 @@
 """The state of one program between passes over the vocabulary.
 
-The working set is a matrix of tokens that grows; its first two slots are the groups that stand for
-all tokens outside it, those held above zero and those held below, each as one token at its centre.
+The working set (``_workspace``) grows by the tokens that a pass finds on the wrong side of zero.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from bat.program import FloatArray, Goal, IntArray
-from bat.solvers import _simplex, _sweep
+from bat.solvers import _simplex, _sweep, _workspace
+from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 
-ABOVE_GROUP, BELOW_GROUP = 0, 1
-GROWTH = 512  # most tokens that join after one pass
+GROWTH = 256  # most tokens that join after one pass
 REFACTOR_AFTER = 100  # pivots; each adds a rounding error or two to the edges
 EMPTY = _simplex.EMPTY
 
@@ -29,17 +28,12 @@ class Context:
         self.heavy: IntArray = _sweep.heaviest(probs, min(wanted, probs.size))
         self.heavy_columns = self.columns(self.heavy)
         centred = self.heavy_columns[1:] - self.mean[1:, None]
-        self.spread = _whitening((centred * probs[self.heavy]) @ centred.T)  # [c, c]
-        self.heavy_beta: FloatArray = self.spread @ centred
+        self.spread = _whitening((centred * probs[self.heavy]) @ centred.T)  # [c, c], lower triangular
 
     def columns(self, tokens: IntArray) -> FloatArray:
         out = np.empty((self.rows.shape[0], tokens.size))
         _sweep.gather(self.rows, tokens, out)
         return out
-
-    def whiten(self, columns: FloatArray) -> FloatArray:
-        """beta of the given columns of the basis."""
-        return np.asarray(self.spread @ (columns[1:] - self.mean[1:, None]))
 
     def direction(self, u: FloatArray) -> FloatArray:
         """The direction y, in the basis's own coordinates, of a point u of the climb."""
@@ -57,45 +51,7 @@ def _whitening(covariance: FloatArray) -> FloatArray:
     floor = 1e-8 * np.trace(covariance) / max(c, 1)
     if not floor > 0.0:  # all mass on one token
         return np.eye(c)
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance + floor * np.eye(c))))
-
-
-class Workspace:
-    """Arrays that one thread reuses from program to program: touching fresh pages costs as much as a pass."""
-
-    def __init__(self, r: int, v: int) -> None:
-        # What a pass compares signs with, and the masses it sums, over the whole vocabulary.
-        self.side_of = np.empty(v)
-        self.outside = np.empty(v)
-        self.found: IntArray = np.empty(v, np.int64)
-        self.found_z = np.empty(v)
-        self.weights = np.empty(v)
-        self.r, self.v = r, v
-        self.reserve(0, 4 * GROWTH)
-
-    def reserve(self, used: int, capacity: int) -> None:
-        """Room for ``capacity`` tokens in the working set, keeping the first ``used``."""
-        fresh = {
-            "tokens": np.full(capacity, -1),
-            "mass": np.zeros(capacity),
-            "z": np.ones(capacity),
-            "side": np.ones(capacity),
-            "length": np.ones(capacity),
-            "columns": np.zeros((self.r, capacity)),
-            "beta": np.zeros((self.r - 1, capacity)),
-        }
-        for name, array in fresh.items():
-            if used:
-                array[..., :used] = getattr(self, name)[..., :used]
-            setattr(self, name, array)
-
-    tokens: IntArray  # [capacity]
-    mass: FloatArray  # [capacity]
-    z: FloatArray  # [capacity]
-    side: FloatArray  # [capacity]
-    length: FloatArray  # [capacity] of beta
-    columns: FloatArray  # [r, capacity] as in the basis
-    beta: FloatArray  # [c, capacity] centred and whitened
+    return np.tril(np.linalg.inv(np.linalg.cholesky(covariance + floor * np.eye(c))))
 
 
 class Climb:
@@ -116,9 +72,8 @@ class Climb:
         self.optimal = False
         self.published = False
         self.n = 2
-        keep = context.heavy != token
-        tokens = context.heavy[keep]
-        self._join(tokens, context.heavy_columns[:, keep], context.heavy_beta[:, keep], np.ones(tokens.size))
+        tokens = context.heavy[context.heavy != token]
+        self._join(tokens, np.ones(tokens.size))
         self._empty_basis()
         self.regroup()
 
@@ -131,37 +86,29 @@ class Climb:
         self.frame = np.zeros((c, c))
         self.crash = np.zeros(1, np.int64)
 
-    def _join(self, tokens: IntArray, columns: FloatArray, beta: FloatArray, z: FloatArray) -> None:
-        if self.n + tokens.size > self.space.tokens.size:
-            self.space.reserve(self.n, 2 * (self.n + tokens.size))
+    def _join(self, tokens: IntArray, z: FloatArray) -> slice:
+        """Take tokens with values z into the working set; returns their slots."""
+        space, context = self.space, self.context
         new = slice(self.n, self.n + tokens.size)
-        self.space.tokens[new], self.space.columns[:, new], self.space.beta[:, new] = tokens, columns, beta
-        self.space.mass[new] = self.context.probs[tokens]
-        self.space.length[new] = np.sqrt(np.einsum("kj,kj->j", beta, beta))
-        self.space.z[new] = z
-        self.space.side[new] = np.where(z < 0.0, -1.0, 1.0)
+        if new.stop > space.tokens.size:
+            space.reserve(self.n, 2 * new.stop)
+        _workspace.admit(
+            context.rows, context.probs, context.mean, context.spread, tokens, z, self.n,
+            space.tokens, space.mass, space.z, space.side, space.length, space.columns, space.beta,
+        )  # fmt: skip
         self.n = new.stop
+        return new
 
     def regroup(self) -> None:
         """Recompute the two groups after the working set or the sides of outside tokens changed."""
-        inside = self.space.columns[:, 2 : self.n] @ self.space.mass[2 : self.n]
-        above_sum = self.context.mean - self.mass_i * self.a_i - inside - self.below_sum
+        space = self.space
         for slot in np.flatnonzero((self.basis >= 0) & (self.basis <= BELOW_GROUP)):
-            self.pinned[slot] = self.space.beta[:, self.basis[slot]]
+            self.pinned[slot] = space.beta[:, self.basis[slot]]
             self.basis[slot] = EMPTY
-        self.space.side[ABOVE_GROUP], self.space.side[BELOW_GROUP] = 1.0, -1.0
-        groups, mean = self.space.columns[:, :2], self.context.mean
-        for group, total in ((ABOVE_GROUP, above_sum), (BELOW_GROUP, self.below_sum)):
-            mass = total[0]
-            empty = mass <= (
-                1e-15 if group == ABOVE_GROUP else 0.0
-            )  # above is a difference: rounding is left
-            self.space.mass[group] = 0.0 if empty else mass
-            groups[:, group] = mean if empty else total / mass
-        beta = self.space.beta[:, :2]
-        beta[:] = self.context.whiten(groups)
-        self.space.z[:2] = 1.0 + self.u @ beta
-        self.space.length[:2] = np.sqrt((beta**2).sum(axis=0))
+        _workspace.form_groups(
+            self.mass_i * self.a_i, self.below_sum, self.context.mean, self.context.spread, self.u, self.n,
+            space.mass, space.z, space.side, space.length, space.columns, space.beta,
+        )  # fmt: skip
 
     def refactor(self) -> None:
         """Rebuild what rounding wears down: the edges, the point and the values."""
@@ -226,22 +173,21 @@ class Climb:
 
         Arguments are what ``_sweep.sweep`` found along ``direction``. Returns how many tokens joined.
         """
-        space, probs = self.space, self.context.probs
+        space = self.space
         size, falling = _sweep.change_sides(
-            found, found_z, probs, space.outside, space.side_of, space.weights
+            found, found_z, self.context.probs, space.outside, space.side_of, space.weights
         )
         joining, joining_z = found[:size], found_z[:size]
         if size > GROWTH:
             chosen = _sweep.heaviest(space.weights[:size], GROWTH)
             joining, joining_z = joining[chosen], joining_z[chosen]
-        columns = self.context.columns(joining)
-        self._join(joining, columns, self.context.whiten(columns), joining_z)
+        new = self._join(joining, joining_z)
         space.outside[joining] = 0.0
         # Tokens now above leave the group below; tokens now below enter it, unless they join.
-        joining_below = joining_z < 0.0
-        self.below_count += int(falling) - int(joining_below.sum()) - (int(size) - int(falling))
-        self.below_sum = self.below_sum + moved - columns @ np.where(joining_below, probs[joining], 0.0)
-        self.moved_mass += float(abs(moved[0])) + float(self.below_sum[0]) + float(probs[joining].sum())
+        joining_below = np.where(joining_z < 0.0, space.mass[new], 0.0)
+        self.below_count += int(2 * falling - size - np.count_nonzero(joining_below))
+        self.below_sum = self.below_sum + moved - space.columns[:, new] @ joining_below
+        self.moved_mass += abs(float(moved[0])) + float(self.below_sum[0]) + float(space.mass[new].sum())
         if self.below_count == 0:
             self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0
         opened = self._open_pinned_group(direction, size == 0)
@@ -260,12 +206,11 @@ class Climb:
             if members.size > GROWTH:
                 chosen = _sweep.heaviest(self.context.probs[members] / (np.abs(z) + 0.1), GROWTH)
                 members, z = members[chosen], z[chosen]
-            columns = self.context.columns(members)
-            self._join(members, columns, self.context.whiten(columns), z)
+            new = self._join(members, z)
             self.space.outside[members] = 0.0
             opened += members.size
             if side < 0.0:
-                self.below_sum = self.below_sum - columns @ self.context.probs[members]
+                self.below_sum = self.below_sum - self.space.columns[:, new] @ self.space.mass[new]
                 self.below_count -= members.size
                 if self.below_count == 0:
                     self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0

@@ -18,9 +18,10 @@ import numpy as np
 from bat import certificates
 from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
 from bat.solvers import _sweep
-from bat.solvers._climb import Climb, Context, Workspace
+from bat.solvers._climb import Climb, Context
+from bat.solvers._workspace import Workspace
 
-START_TOKENS = 640
+START_TOKENS = 896
 MAX_ROUNDS = 60
 MAX_REFRESHES = 3  # rounds spent on the climb's own rounding once no token is misplaced
 UNIT_ROUNDING = 2.3e-16
