@@ -13,7 +13,9 @@ from bat.program import FloatArray, Goal, IntArray
 from bat.solvers import _simplex, _sweep, _workspace
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 
-GROWTH = 256  # most tokens that join after one pass
+GROWTH = 512  # most tokens that join after one pass
+CROSSED_GROWTH = 384  # most of these that join for having crossed zero, not for being near it
+NEAR = 0.05  # of zero, where the average token stands at one
 REFACTOR_AFTER = 100  # pivots; each adds a rounding error or two to the edges
 EMPTY = _simplex.EMPTY
 
@@ -171,28 +173,33 @@ class Climb:
     def absorb(self, found: IntArray, found_z: FloatArray, moved: FloatArray, direction: FloatArray) -> int:
         """Move outside tokens found on the wrong side, and take the most relevant into the working set.
 
-        Arguments are what ``_sweep.sweep`` found along ``direction``. Returns how many tokens joined.
+        Arguments are what ``_sweep.sweep`` found along ``direction``. Returns how many tokens crossed zero.
         """
         space = self.space
-        size, falling = _sweep.change_sides(
-            found, found_z, self.context.probs, space.outside, space.side_of, space.weights
-        )
-        joining, joining_z = found[:size], found_z[:size]
-        if size > GROWTH:
-            chosen = _sweep.heaviest(space.weights[:size], GROWTH)
+        crossed, falling, close = _sweep.change_sides(
+            found, found_z, self.context.probs, space.outside, space.side_of, space.weights,
+            space.near, space.near_z, space.near_weights,
+        )  # fmt: skip
+        joining, joining_z = found[:crossed], found_z[:crossed]
+        if crossed > CROSSED_GROWTH:
+            chosen = _sweep.heaviest(space.weights[:crossed], CROSSED_GROWTH)
             joining, joining_z = joining[chosen], joining_z[chosen]
+        if crossed > 0:  # and tokens likely to cross next
+            chosen = _sweep.heaviest(space.near_weights[:close], min(close, GROWTH - joining.size))
+            joining = np.concatenate([joining, space.near[chosen]])
+            joining_z = np.concatenate([joining_z, space.near_z[chosen]])
         new = self._join(joining, joining_z)
         space.outside[joining] = 0.0
         # Tokens now above leave the group below; tokens now below enter it, unless they join.
-        joining_below = np.where(joining_z < 0.0, space.mass[new], 0.0)
-        self.below_count += int(2 * falling - size - np.count_nonzero(joining_below))
+        joining_below = np.where(space.side_of[joining] < 0.0, space.mass[new], 0.0)
+        self.below_count += int(2 * falling - crossed - np.count_nonzero(joining_below))
         self.below_sum = self.below_sum + moved - space.columns[:, new] @ joining_below
         self.moved_mass += abs(float(moved[0])) + float(self.below_sum[0]) + float(space.mass[new].sum())
         if self.below_count == 0:
             self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0
-        opened = self._open_pinned_group(direction, size == 0)
+        opened = self._open_pinned_group(direction, crossed == 0)
         self.regroup()
-        return int(joining.size) + opened
+        return int(crossed) + opened
 
     def _open_pinned_group(self, direction: FloatArray, stuck: bool) -> int:
         """Take in the members of a group that is itself held at zero, once few are left or nothing else

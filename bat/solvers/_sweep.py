@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-BLOCK = 512
+BLOCK = 1024
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -82,26 +82,26 @@ def combine_rows(rows, weights, start, stop, out):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _tally(z, probs, side, slack):  # type: ignore[no-untyped-def]
+def _tally(z, probs, side, slack, band):  # type: ignore[no-untyped-def]
     """Sums over one block; the count is a float to keep the loop in one type."""
-    positive, negative, wrong = 0.0, 0.0, 0.0
+    positive, negative, wanted = 0.0, 0.0, 0.0
     for j in range(z.shape[0]):
         value = z[j]
         positive += probs[j] * max(value, 0.0)
         negative += probs[j] * max(slack - value, 0.0)
-        wrong += 1.0 if value * side[j] < 0.0 else 0.0
-    return positive, negative, wrong
+        wanted += 1.0 if value * side[j] < band * abs(side[j]) else 0.0
+    return positive, negative, wanted
 
 
 @njit(nogil=True, cache=True)
-def sweep(rows, direction, probs, side, outside, slack, found, found_z, moved):  # type: ignore[no-untyped-def]
+def sweep(rows, direction, probs, side, outside, slack, band, found, found_z, moved):  # type: ignore[no-untyped-def]
     """One pass with z_j = direction . rows[:, j].
 
     ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. Returns P and N
     of ``bat.program`` over all tokens (N with every value lowered by ``slack``) and how many tokens were
-    found on the other side of zero; ``found`` and ``found_z`` receive these and their values. ``outside`` is
-    p_j for tokens outside the working set, else 0; ``moved`` receives the sum of p_j a_j over those found
-    below, less that over those found above.
+    found on the other side of zero, or within ``band`` of it; ``found`` and ``found_z`` receive these and
+    their values. ``outside`` is p_j for tokens outside the working set, else 0; ``moved`` receives the sum
+    of p_j a_j over those that are now below, less that over those now above.
     """
     r, v = rows.shape
     z = np.empty(BLOCK)
@@ -112,24 +112,27 @@ def sweep(rows, direction, probs, side, outside, slack, found, found_z, moved): 
         stop = min(v, start + BLOCK)
         size = stop - start
         combine_rows(rows, direction, start, stop, z)
-        plus, minus, wrong = _tally(z[:size], probs[start:stop], side[start:stop], slack)
+        plus, minus, wanted = _tally(z[:size], probs[start:stop], side[start:stop], slack, band)
         positive += plus
         negative += minus
-        if wrong == 0.0:
+        if wanted == 0.0:
             continue
-        first = count
+        first, crossed = count, 0
         for j in range(size):
-            if z[j] * side[start + j] < 0.0:
+            here = side[start + j]
+            if z[j] * here < band * abs(here):
                 found[count] = start + j
                 found_z[count] = z[j]
                 count += 1
+                crossed += z[j] * here < 0.0
         # While the block is in the cache; few tokens one by one, many all at once.
-        if (count - first) * 8 < size:
+        if crossed * 8 < size:
             for q in range(first, count):
                 token = found[q]
-                weight = side[token] * outside[token]
-                for k in range(r):
-                    moved[k] += weight * rows[k, token]
+                if found_z[q] * side[token] < 0.0:
+                    weight = side[token] * outside[token]
+                    for k in range(r):
+                        moved[k] += weight * rows[k, token]
         else:
             for j in range(size):
                 changed = z[j] * side[start + j] < 0.0
@@ -139,23 +142,28 @@ def sweep(rows, direction, probs, side, outside, slack, found, found_z, moved): 
 
 
 @njit(nogil=True, cache=True)
-def change_sides(found, found_z, probs, outside, side, weights):  # type: ignore[no-untyped-def]
+def change_sides(found, found_z, probs, outside, side, weights, near, near_z, near_weights):  # type: ignore[no-untyped-def]
     """Let outside tokens take the side they were found on; working-set tokens among ``found`` are dropped.
 
-    Compacts ``found`` and ``found_z`` in place and fills ``weights`` with how much each token matters: those
-    far from zero will stay on their new side, so near zero and heavy counts. Returns how many are left,
-    and how many of these are now below.
+    Those that crossed zero are compacted in place, those merely near it go to ``near``. Weights say how
+    much each matters: a heavy token near zero, most; one far from zero will stay where it is. Returns how
+    many crossed, how many of these are now below, and how many are near.
     """
-    n, below = 0, 0
+    crossed, below, close = 0, 0, 0
     for q in range(found.shape[0]):
         token, z = found[q], found_z[q]
-        if outside[token] > 0.0:
-            found[n], found_z[n] = token, z
-            weights[n] = probs[token] / (abs(z) + 0.1)
+        if outside[token] == 0.0:
+            continue
+        weight = probs[token] / (abs(z) + 0.02)
+        if z * side[token] < 0.0:
+            found[crossed], found_z[crossed], weights[crossed] = token, z, weight
             side[token] = -side[token]
             below += z < 0.0
-            n += 1
-    return n, below
+            crossed += 1
+        else:
+            near[close], near_z[close], near_weights[close] = token, z, weight
+            close += 1
+    return crossed, below, close
 
 
 @njit(nogil=True, cache=True)

@@ -23,9 +23,13 @@ class Workspace:
         # What a pass compares signs with, and the masses it sums, over the whole vocabulary.
         self.side_of = np.empty(v)
         self.outside = np.empty(v)
+        # Tokens that a pass found across zero, and near it, with their values and how much they matter.
         self.found: IntArray = np.empty(v, np.int64)
         self.found_z = np.empty(v)
         self.weights = np.empty(v)
+        self.near: IntArray = np.empty(v, np.int64)
+        self.near_z = np.empty(v)
+        self.near_weights = np.empty(v)
         self.r, self.v = r, v
         self.reserve(0, INITIAL_CAPACITY)
 

@@ -18,7 +18,7 @@ import numpy as np
 from bat import certificates
 from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
 from bat.solvers import _sweep
-from bat.solvers._climb import Climb, Context
+from bat.solvers._climb import NEAR, Climb, Context
 from bat.solvers._workspace import Workspace
 
 START_TOKENS = 896
@@ -94,7 +94,9 @@ class _Solve:
             if self.lower > goal.cap:
                 return self._finish(climb, Status.ABOVE_CAP)
             if upper - self.lower <= goal.tolerance * upper:
-                answer = self._finish(climb, Status.CLOSED, self.space.found[:count])
+                found, z = self.space.found[:count], self.space.found_z[:count]
+                misplaced = found[z * self.space.side_of[found] < 0.0]
+                answer = self._finish(climb, Status.CLOSED, misplaced)
                 if answer.status is Status.CLOSED:
                     return answer
             joined = climb.absorb(
@@ -111,14 +113,14 @@ class _Solve:
         return self._last_resort(climb)
 
     def _pass(self, climb: Climb) -> int:
-        """One pass over the vocabulary: improves the lower bound, returns how many tokens are misplaced."""
+        """One pass over the vocabulary: improves the lower bound, returns how many tokens it picked out."""
         climb.publish_sides()
         context, direction, slack = self.context, self.direction, self.slack
         # Pinned tokens are at zero up to rounding, and a heavy one would put its rounding error into N.
         # Raising every value by a little more than that error makes them positive: it costs only P.
         direction[0] += 2.0 * slack
         positive, negative, count = _sweep.sweep(
-            context.rows, direction, context.probs, self.space.side_of, self.space.outside, slack,
+            context.rows, direction, context.probs, self.space.side_of, self.space.outside, slack, NEAR,
             self.space.found, self.space.found_z, self.moved,
         )  # fmt: skip
         self.passes += 1
