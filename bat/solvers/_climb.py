@@ -137,16 +137,19 @@ class Climb:
 
         ``promise`` is how many times the threshold the value must reach before climbing stops for a pass.
         """
-        chunk = max(REFACTOR_AFTER, self.u.size // 2)
         accept_above, reject_below = np.inf, -1.0
         if goal.threshold is not None:
             accept_above = goal.threshold * promise
             # Left of this margin for rounding a refusal may be called before the best vertex is reached.
             reject_below = goal.threshold * (1.0 - 1e-6) if promise > 1.0 else -1.0
-        while self.pivots < goal.max_pivots:
-            if self.pivots - self.factored_at >= REFACTOR_AFTER:
+        # A crude model is not worth solving to the end: pass over the vocabulary and improve it instead.
+        c = self.u.size
+        stop_at = self.pivots + min(max(c, 100), 288) + (c if self.pivots == 0 else 0)
+        stop_at = min(stop_at, goal.max_pivots)
+        while self.pivots < stop_at:
+            if self.pivots - self.factored_at >= max(REFACTOR_AFTER, c // 2):
                 self.refactor()
-            limit = min(chunk, goal.max_pivots - self.pivots)
+            limit = min(max(REFACTOR_AFTER, c // 2), stop_at - self.pivots)
             pivots, self.optimal, self.upper, value = _simplex.climb(
                 self.space.beta, self.space.mass, self.space.z, self.space.side, self.space.length, self.n,
                 self.mass_i * self.beta_i, self.mass_i, self.beta_i, self.u, self.basis, self.inverse,

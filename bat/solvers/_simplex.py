@@ -19,20 +19,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from bat.solvers._sweep import combine_rows, weighted_sum
+from bat.solvers._sweep import combine_rows
+from bat.solvers._sweep import weighted_sum as dot
 
 EMPTY = -1
 # A token whose value changes by less than this share of its length does not move: it copies a pinned token,
 # and pinning it too would make the basis singular.
 STILL = 1e-11
-
-
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
 
 
 @njit(nogil=True, cache=True)
@@ -58,7 +51,7 @@ def collect_gradient(beta, mass, side, n, start, gradient):  # type: ignore[no-u
     """gradient = start + sum of mass_j beta_j over tokens below zero."""
     weights = np.where(side[:n] < 0.0, mass[:n], 0.0)
     for k in range(beta.shape[0]):
-        gradient[k] = start[k] + weighted_sum(beta[k, :n], weights)
+        gradient[k] = start[k] + dot(beta[k, :n], weights)
 
 
 @njit(nogil=True, cache=True)
@@ -152,7 +145,7 @@ def _project_out(vector, frame, size):  # type: ignore[no-untyped-def]
     """Remove from ``vector`` its part in the span of frame[:size] (twice: once leaves rounding behind)."""
     for _ in range(2):
         for q in range(size):
-            s = _dot(frame[q], vector)
+            s = dot(frame[q], vector)
             for k in range(vector.shape[0]):
                 vector[k] -= s * frame[q, k]
 
@@ -163,7 +156,7 @@ def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignor
     c = gradient.shape[0]
     best, slot, sign = 0.0, -1, 1.0
     for m in range(c):
-        gain = _dot(inverse[m], gradient)
+        gain = dot(inverse[m], gradient)
         bound = mass[basis[m]] if basis[m] != EMPTY else 0.0
         rate, towards = 0.0, 1.0
         if gain > tolerance:
@@ -171,11 +164,11 @@ def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignor
         elif gain < -bound - tolerance:
             rate, towards = -gain - bound, -1.0
         if rate > 0.0:
-            score = rate / np.sqrt(_dot(inverse[m], inverse[m]))
+            score = rate / np.sqrt(dot(inverse[m], inverse[m]))
             if score > best:
                 best, slot, sign = score, m, towards
     if slot >= 0:
-        length = np.sqrt(_dot(inverse[slot], inverse[slot]))
+        length = np.sqrt(dot(inverse[slot], inverse[slot]))
         for k in range(c):
             direction[k] = sign * inverse[slot, k] / length
     return slot, best
@@ -185,12 +178,12 @@ def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignor
 def replace_in_basis(inverse, slot, row):  # type: ignore[no-untyped-def]
     """Rank-one update of the edges when ``row`` takes the place of ``slot``."""
     c = inverse.shape[0]
-    pivot = _dot(inverse[slot], row)
+    pivot = dot(inverse[slot], row)
     for k in range(c):
         inverse[slot, k] /= pivot
     for m in range(c):
         if m != slot:
-            s = _dot(inverse[m], row)
+            s = dot(inverse[m], row)
             for k in range(c):
                 inverse[m, k] -= s * inverse[slot, k]
 
@@ -204,7 +197,7 @@ def bounds_at_vertex(gradient, basis, inverse, mass, base):  # type: ignore[no-u
     """
     tau, lowest = base, 0.0
     for m in range(basis.shape[0]):
-        gain = _dot(inverse[m], gradient)
+        gain = dot(inverse[m], gradient)
         if basis[m] == EMPTY:
             if abs(gain) > 1e-12 * base:
                 return 1.0
@@ -250,7 +243,7 @@ def climb(  # type: ignore[no-untyped-def]
     direction = np.empty(c)
     row = np.empty(c)
     collect_gradient(beta, mass, side, n, start_gradient, gradient)
-    base, value = token_mass, token_mass * (1.0 + _dot(token_beta, u))
+    base, value = token_mass, token_mass * (1.0 + dot(token_beta, u))
     for j in range(n):
         if side[j] < 0.0:
             base += mass[j]
@@ -266,8 +259,8 @@ def climb(  # type: ignore[no-untyped-def]
         if crash[0] >= 0:
             direction[:] = gradient
             _project_out(direction, frame, crash[0])
-            slope = np.sqrt(_dot(direction, direction))
-            if crash[0] == c or slope <= 1e-10 * np.sqrt(_dot(gradient, gradient)):
+            slope = np.sqrt(dot(direction, direction))
+            if crash[0] == c or slope <= 1e-10 * np.sqrt(dot(gradient, gradient)):
                 crash[0] = -1
                 continue
             direction /= slope
@@ -323,12 +316,12 @@ def climb(  # type: ignore[no-untyped-def]
             largest = 0.0
             for m in range(c):
                 if basis[m] == EMPTY:
-                    size = abs(_dot(inverse[m], row))
+                    size = abs(dot(inverse[m], row))
                     if size > largest:
                         largest, slot = size, m
             direction[:] = row
             _project_out(direction, frame, crash[0])
-            norm = np.sqrt(_dot(direction, direction))
+            norm = np.sqrt(dot(direction, direction))
             for k in range(c):
                 frame[crash[0], k] = direction[k] / norm
             crash[0] += 1
