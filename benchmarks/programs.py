@@ -13,8 +13,8 @@ from benchmarks.contexts import Contexts
 from benchmarks.record import Figure, median_seconds, seconds_each
 
 # Human tokens, evenly spread over their probabilities, that the general solvers are tried on.
-HIGHS_TOKENS = 9
-CBC_TOKENS = 7
+HIGHS_TOKENS = 15
+CBC_TOKENS = 15
 OUR_REPEATS = 5  # ours is timed more often than theirs: milliseconds are noisier than seconds
 THRESHOLDS = (0.003, 0.02)
 

@@ -109,16 +109,11 @@ def critical_parameters(
 def match(rule: str, parameter: float, critical: CriticalParameters) -> PreviewRow:
     """Find the basis-aware parameter whose rejection rate comes nearest to the plain rule's."""
     rate = float(np.mean(get_rule_class(rule).rejects(critical.plain, parameter)))
-    # The rate changes only at critical parameters, so the nearest is one of them or one that rejects nothing.
+    # The rate changes only at critical parameters, so a whole interval between two of them has the nearest
+    # one. Its middle is reported; its ends belong to single tokens.
     inside = critical.basis_aware[(critical.basis_aware > 0.0) & (critical.basis_aware < 1.0)]
-    candidates = np.unique(np.append(inside, _rejecting_nothing(rule, inside)))
+    ends = np.unique(np.concatenate([[0.0], inside, [1.0]]))
+    candidates = (ends[:-1] + ends[1:]) / 2
     rates = get_rule_class(f"ba-{rule}").rejects(critical.basis_aware, candidates[:, None]).mean(axis=1)
     nearest = int(np.argmin(np.abs(rates - rate)))
     return PreviewRow(rule, parameter, rate, float(candidates[nearest]), float(rates[nearest]))
-
-
-def _rejecting_nothing(rule: str, critical: Array) -> float:
-    """Return a parameter of the basis-aware rule that keeps every token with these critical parameters."""
-    if rule == "nucleus":  # a larger parameter keeps more
-        return 1.0
-    return float(critical.min(initial=1.0)) / 2

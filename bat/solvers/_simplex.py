@@ -265,9 +265,10 @@ def climb(  # type: ignore[no-untyped-def]
                 continue
             direction /= slope
         else:
-            upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
-            if upper <= reject_below:
-                break
+            if reject_below > 0.0:
+                upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
+                if upper <= reject_below:
+                    break
             # gains below the rounding of their sums are noise, and would be chased for ever
             slot, slope = _price(gradient, basis, inverse, mass, max(tolerance, 1e-14 * base), direction)
             if slot < 0:
@@ -340,4 +341,6 @@ def climb(  # type: ignore[no-untyped-def]
                     z[j] += side[j] * 1e-10 * (1.0 + ((j * 2654435761) % 1024) / 1024.0)
         if value > accept_above:
             break
+    if crash[0] < 0:
+        upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
     return pivots, optimal, upper, value

@@ -82,15 +82,15 @@ def combine_rows(rows, weights, start, stop, out):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _tally(z, probs, side, slack, band):  # type: ignore[no-untyped-def]
+def _tally(z, probs, side, slack):  # type: ignore[no-untyped-def]
     """Sums over one block; the count is a float to keep the loop in one type."""
-    positive, negative, wanted = 0.0, 0.0, 0.0
+    positive, negative, wrong = 0.0, 0.0, 0.0
     for j in range(z.shape[0]):
         value = z[j]
         positive += probs[j] * max(value, 0.0)
         negative += probs[j] * max(slack - value, 0.0)
-        wanted += 1.0 if value * side[j] < band * abs(side[j]) else 0.0
-    return positive, negative, wanted
+        wrong += 1.0 if value * side[j] < 0.0 else 0.0
+    return positive, negative, wrong
 
 
 @njit(nogil=True, cache=True)
@@ -99,9 +99,9 @@ def sweep(rows, direction, probs, side, outside, slack, band, found, found_z, mo
 
     ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. Returns P and N
     of ``bat.program`` over all tokens (N with every value lowered by ``slack``) and how many tokens were
-    found on the other side of zero, or within ``band`` of it; ``found`` and ``found_z`` receive these and
-    their values. ``outside`` is p_j for tokens outside the working set, else 0; ``moved`` receives the sum
-    of p_j a_j over those that are now below, less that over those now above.
+    found on the other side of zero, or within ``band`` of it in a block where some crossed; ``found`` and
+    ``found_z`` receive these and their values. ``outside`` is p_j for tokens outside the working set, else
+    0; ``moved`` receives the sum of p_j a_j over those that are now below, less that over those now above.
     """
     r, v = rows.shape
     z = np.empty(BLOCK)
@@ -112,10 +112,10 @@ def sweep(rows, direction, probs, side, outside, slack, band, found, found_z, mo
         stop = min(v, start + BLOCK)
         size = stop - start
         combine_rows(rows, direction, start, stop, z)
-        plus, minus, wanted = _tally(z[:size], probs[start:stop], side[start:stop], slack, band)
+        plus, minus, wrong = _tally(z[:size], probs[start:stop], side[start:stop], slack)
         positive += plus
         negative += minus
-        if wanted == 0.0:
+        if wrong == 0.0:
             continue
         first, crossed = count, 0
         for j in range(size):

@@ -14,6 +14,8 @@ from bat.solvers._sweep import weighted_column
 
 ABOVE_GROUP, BELOW_GROUP = 0, 1
 INITIAL_CAPACITY = 2048
+# Rows of these matrices must not be a power of two apart, or a token's entries share one cache set.
+STAGGER = 24
 
 
 class Workspace:
@@ -35,6 +37,7 @@ class Workspace:
 
     def reserve(self, used: int, capacity: int) -> None:
         """Room for ``capacity`` tokens in the working set, keeping the first ``used``."""
+        capacity += STAGGER
         fresh = {
             "tokens": np.full(capacity, -1),
             "mass": np.zeros(capacity),

@@ -85,7 +85,7 @@ class _Solve:
             self.pivots = climb.pivots
             self.direction = self.context.direction(climb.u)
             self.slack = self._slack(self.direction)
-            upper = self._rounded_up(climb.upper)
+            upper = self._rounded_up(climb.upper, climb)
             if goal.threshold is not None and upper <= goal.threshold:
                 return self._finish(climb, Status.DECIDED)
             count = self._pass(climb)
@@ -144,9 +144,12 @@ class _Solve:
         status = Status.CLOSED if closed else Status.UNFINISHED
         return Answer(self.lower, max(upper, self.lower), certificate, self._effort(), status)
 
-    def _rounded_up(self, tau: float) -> float:
-        """The bound tau with what rounding can add to it in the sums of p_j a_j, whose masses come to tau."""
-        return min(1.0, tau * (1.0 + SUMS * self.slack))
+    def _rounded_up(self, tau: float, climb: Climb) -> float:
+        """The bound tau with what rounding can add to it through the sums of p_j a_j that it rests on."""
+        # The fractions' own masses come to tau; the group below was summed by adding and taking away; a
+        # pinned group may be the one above, known only as what all other masses leave of one.
+        summed = tau + climb.moved_mass + float(climb.group_is_pinned())
+        return min(1.0, tau + SUMS * self.slack * summed)
 
     def _slack(self, direction: FloatArray) -> float:
         """A bound on the rounding error of a_j . y, for every j."""
@@ -156,7 +159,7 @@ class _Solve:
 
     def _finish(self, climb: Climb, status: Status, misplaced: IntArray | None = None) -> Answer:
         certificate: Certificate | None = None
-        upper = self._rounded_up(climb.upper)
+        upper = self._rounded_up(climb.upper, climb)
         if self.goal.prove:
             upper, certificate = self._prove(climb, misplaced)
             if status is Status.CLOSED and upper - self.lower > self.goal.tolerance * upper:
@@ -173,8 +176,7 @@ class _Solve:
             if phi.max(initial=0.0) <= 1.0:
                 # What does not add up changes tau by y . residual: y is the inverse's row for tau.
                 unbalanced = float(np.abs(self.direction) @ np.abs(residual))
-                upper = self._rounded_up((tau - lowest) / (1.0 - lowest) + unbalanced)
-                upper = min(1.0, upper + SUMS * self.slack * climb.moved_mass)
+                upper = self._rounded_up((tau - lowest) / (1.0 - lowest) + unbalanced, climb)
                 if upper - self.lower <= self.goal.tolerance * upper:
                     tokens = np.concatenate([self.space.tokens[pinned], misplaced])
                     sides = np.where(self.space.side_of[misplaced] < 0.0, 1.0, 0.0)

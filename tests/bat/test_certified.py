@@ -74,6 +74,32 @@ def test_interval_contains_the_exact_value_and_closes(seed: int) -> None:
     assert answer.upper - answer.lower <= reachable(problem, answer) * answer.upper
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_decisions_are_never_wrong_however_close_the_threshold(seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    tokens = int(rng.integers(5, 10))
+    problem = exact.random_problem(
+        rng,
+        tokens=tokens,
+        directions=int(rng.integers(2, 5)),
+        entropy=float(rng.choice([0.01, 0.5, 1.4])),
+        smallest=float(rng.choice([0.0, 1e-12, 1e-9, 1e-5])),
+        duplicates=int(rng.integers(0, 2)),
+    )
+    truth = exact.exact_critical_threshold(*problem)
+    settled = 0
+    for distance in (-0.5, -1e-3, -1e-7, 1e-7, 1e-3, 1.0):
+        tau = float(truth) * (1 + distance)
+        if not problem.probs[problem.token] < tau < 1.0:
+            continue
+        answer = solve(problem, tolerance=1e-9, threshold=tau, prove=False)
+        accepted, rejected = answer.lower > tau, answer.upper <= tau
+        assert not (accepted and Fraction(tau) >= truth)
+        assert not (rejected and Fraction(tau) < truth)
+        settled += (accepted or rejected) and abs(distance) > 1e-4
+    assert settled > 0 or truth > Fraction(999, 1000) or truth < Fraction(problem.probs[problem.token]) * 2
+
+
 @pytest.mark.parametrize("entropy", [0.01, 0.5, 2.0, 5.0])
 @pytest.mark.parametrize("directions", [2, 6, 21])
 def test_medium_problems_agree_with_sixty_digits(entropy: float, directions: int) -> None:
