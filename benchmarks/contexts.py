@@ -31,8 +31,8 @@ class Contexts:
         return self.probs[np.arange(len(self.tokens)), self.tokens]
 
 
-def load_contexts() -> Contexts:
-    """Computed once and kept in the cache: the model is not what is measured here."""
+def load_contexts(limit: int = COUNT) -> Contexts:
+    """The first ``limit``; computed once and kept in the cache: the model is not what is measured here."""
     path = cache_folder() / "benchmarks" / f"human-{COUNT}-{SEED}.npz"
     if not path.is_file():
         model, tokenizer = load_demo_model()
@@ -45,4 +45,5 @@ def load_contexts() -> Contexts:
         np.savez(draft, weight=weight, logits=found.logits, tokens=found.tokens)
         draft.replace(path)
     with np.load(path) as stored:
-        return Contexts(stored["weight"], bat.softmax(stored["logits"]), stored["tokens"])
+        logits, tokens = stored["logits"][:limit], stored["tokens"][:limit]
+        return Contexts(stored["weight"], bat.softmax(logits), tokens)

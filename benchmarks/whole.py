@@ -23,13 +23,9 @@ _MEMORY_PROBE = """
 import json, resource
 from benchmarks.contexts import load_contexts
 import bat
-contexts = load_contexts()
-basis = contexts.basis(20)
-probs, tokens = contexts.probs[:64].copy(), contexts.tokens[:64]
-bat.critical_thresholds(basis, probs[:2], tokens[:2], threads=1)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-bat.critical_thresholds(basis, probs, tokens, threads=2)
-print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+contexts = load_contexts(64)
+bat.critical_thresholds(contexts.basis(20), contexts.probs, contexts.tokens, threads=2)
+print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 """
 _BASIS_PROBE = """
 import json
@@ -78,6 +74,7 @@ def measure(contexts: Contexts) -> Iterator[Figure]:
     yield Figure(
         "basis", "prepare 49,152 x 576, c = 20", prepare, "s", "no cache, two threads", "< 1 s", prepare < 1.0
     )
-    before, after = _probe(_MEMORY_PROBE, 1)
-    yield Figure("memory", "peak resident, batch of 64, c = 20", after / 1024, "MiB", "whole process")
-    yield Figure("memory", "of which the batch's own", (after - before) / 1024, "MiB", "two rows at a time")
+    peak = float(_probe(_MEMORY_PROBE, 1))
+    yield Figure(
+        "memory", "peak resident, batch of 64, c = 20", peak / 1024, "MiB", "whole process, two rows at once"
+    )

@@ -21,7 +21,7 @@ from bat.solvers import _sweep
 from bat.solvers._climb import NEAR, Climb, Context
 from bat.solvers._workspace import Workspace
 
-START_TOKENS = 896
+START_TOKENS = 640
 MAX_ROUNDS = 60
 MAX_REFRESHES = 3  # rounds spent on the climb's own rounding once no token is misplaced
 UNIT_ROUNDING = 2.3e-16
