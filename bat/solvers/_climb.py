@@ -97,6 +97,7 @@ class Climb:
         _workspace.admit(
             context.rows, context.probs, context.mean, context.spread, tokens, z, self.n,
             space.tokens, space.mass, space.z, space.side, space.length, space.columns, space.beta,
+            space.by_token,
         )  # fmt: skip
         self.n = new.stop
         return new
@@ -105,18 +106,18 @@ class Climb:
         """Recompute the two groups after the working set or the sides of outside tokens changed."""
         space = self.space
         for slot in np.flatnonzero((self.basis >= 0) & (self.basis <= BELOW_GROUP)):
-            self.pinned[slot] = space.beta[:, self.basis[slot]]
+            self.pinned[slot] = space.by_token[self.basis[slot]]
             self.basis[slot] = EMPTY
         _workspace.form_groups(
             self.mass_i * self.a_i, self.below_sum, self.context.mean, self.context.spread, self.u, self.n,
-            space.mass, space.z, space.side, space.length, space.columns, space.beta,
+            space.mass, space.z, space.side, space.length, space.columns, space.beta, space.by_token,
         )  # fmt: skip
 
     def refactor(self) -> None:
         """Rebuild what rounding wears down: the edges, the point and the values."""
         self.factored_at = self.pivots
         filled = self.basis != EMPTY
-        self.pinned[filled] = self.space.beta[:, self.basis[filled]].T
+        self.pinned[filled] = self.space.by_token[self.basis[filled]]
         try:
             self.inverse = np.ascontiguousarray(np.linalg.inv(self.pinned).T)
         except np.linalg.LinAlgError:
@@ -143,7 +144,7 @@ class Climb:
             # Left of this margin for rounding a refusal may be called before the best vertex is reached.
             reject_below = goal.threshold * (1.0 - 1e-6) if promise > 1.0 else -1.0
         # A crude model is not worth solving to the end: pass over the vocabulary and improve it instead.
-        c = self.u.size
+        c, space = self.u.size, self.space
         stop_at = self.pivots + min(max(c, 100), 288) + (c if self.pivots == 0 else 0)
         stop_at = min(stop_at, goal.max_pivots)
         while self.pivots < stop_at:
@@ -151,7 +152,7 @@ class Climb:
                 self.refactor()
             limit = min(max(REFACTOR_AFTER, c // 2), stop_at - self.pivots)
             pivots, self.optimal, self.upper, value = _simplex.climb(
-                self.space.beta, self.space.mass, self.space.z, self.space.side, self.space.length, self.n,
+                space.beta, space.by_token, space.mass, space.z, space.side, space.length, self.n,
                 self.mass_i * self.beta_i, self.mass_i, self.beta_i, self.u, self.basis, self.inverse,
                 self.frame, self.crash, limit, 1e-10 * self.mass_i, accept_above, reject_below,
             )  # fmt: skip
@@ -255,7 +256,7 @@ class Climb:
         """
         pinned = self.basis[self.basis != EMPTY]
         shortest: FloatArray = np.linalg.lstsq(
-            self.space.beta[:, pinned].T, -np.ones(pinned.size), rcond=None
+            self.space.by_token[pinned], -np.ones(pinned.size), rcond=None
         )[0].astype(np.float64)
         system = np.vstack([self.context.mean, self.space.columns[:, pinned].T])  # [1 + pinned, r]
         right = np.eye(1, pinned.size + 1)[0]

@@ -213,6 +213,7 @@ def bounds_at_vertex(gradient, basis, inverse, mass, base):  # type: ignore[no-u
 @njit(nogil=True, cache=True)
 def climb(  # type: ignore[no-untyped-def]
     beta,  # [c, capacity] whitened tokens of the working set
+    by_token,  # [capacity, c] the same
     mass,  # [capacity]
     z,  # [capacity]
     side,  # [capacity] +1, -1, or 0 when basic
@@ -295,11 +296,11 @@ def climb(  # type: ignore[no-untyped-def]
             side[j] = -side[j]
             base += moved
             for k in range(c):
-                gradient[k] += moved * beta[k, j]
+                gradient[k] += moved * by_token[j, k]
         _advance(z[:n], step, dz[:n])
         for k in range(c):
             u[k] += step * direction[k]
-            row[k] = beta[k, entering]
+            row[k] = by_token[entering, k]
 
         # 4. the entering token is pinned, the leaving one goes to the side it moved to
         if side[entering] < 0.0:
@@ -312,7 +313,7 @@ def climb(  # type: ignore[no-untyped-def]
             if side[leaving] < 0.0:
                 base += mass[leaving]
                 for k in range(c):
-                    gradient[k] += mass[leaving] * beta[k, leaving]
+                    gradient[k] += mass[leaving] * by_token[leaving, k]
         if slot < 0:
             largest = 0.0
             for m in range(c):

@@ -51,6 +51,10 @@ class Workspace:
             if used:
                 array[..., :used] = getattr(self, name)[..., :used]
             setattr(self, name, array)
+        by_token = np.zeros((capacity, self.r - 1))
+        if used:
+            by_token[:used] = self.by_token[:used]
+        self.by_token = by_token
 
     tokens: IntArray  # [capacity]
     mass: FloatArray  # [capacity]
@@ -59,6 +63,7 @@ class Workspace:
     length: FloatArray  # [capacity] of beta
     columns: FloatArray  # [r, capacity] as in the basis
     beta: FloatArray  # [c, capacity] centred and whitened
+    by_token: FloatArray  # [capacity, c] the same, a token's entries side by side
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
@@ -68,7 +73,7 @@ def _add_scaled(out, factor, values, centre):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _whiten(columns, beta, length, mean, spread, start, stop):  # type: ignore[no-untyped-def]
+def _whiten(columns, beta, by_token, length, mean, spread, start, stop):  # type: ignore[no-untyped-def]
     """beta = spread (column - mean) for the slots start to stop; ``spread`` is lower triangular."""
     length[start:stop] = 0.0
     for k in range(beta.shape[0]):
@@ -78,12 +83,15 @@ def _whiten(columns, beta, length, mean, spread, start, stop):  # type: ignore[n
             _add_scaled(row, spread[k, m], columns[m + 1, start:stop], mean[m + 1])
         for j in range(stop - start):
             length[start + j] += row[j] * row[j]
+            by_token[start + j, k] = row[j]
     for j in range(start, stop):
         length[j] = np.sqrt(length[j])
 
 
 @njit(nogil=True, cache=True)
-def admit(rows, probs, mean, spread, joining, values, start, tokens, mass, z, side, length, columns, beta):  # type: ignore[no-untyped-def]
+def admit(  # type: ignore[no-untyped-def]
+    rows, probs, mean, spread, joining, values, start, tokens, mass, z, side, length, columns, beta, by_token
+):
     """Put the tokens ``joining``, whose values are ``values``, into the slots from ``start`` on."""
     stop = start + joining.shape[0]
     for k in range(rows.shape[0]):
@@ -95,12 +103,12 @@ def admit(rows, probs, mean, spread, joining, values, start, tokens, mass, z, si
         mass[start + q] = probs[joining[q]]
         z[start + q] = values[q]
         side[start + q] = -1.0 if values[q] < 0.0 else 1.0
-    _whiten(columns, beta, length, mean, spread, start, stop)
+    _whiten(columns, beta, by_token, length, mean, spread, start, stop)
 
 
 @njit(nogil=True, cache=True)
 def form_groups(  # type: ignore[no-untyped-def]
-    own, below_sum, mean, spread, u, n, mass, z, side, length, columns, beta
+    own, below_sum, mean, spread, u, n, mass, z, side, length, columns, beta, by_token
 ):
     """Recompute the two groups. ``own`` is p_i a_i; with it, all parts add up to the mean."""
     above_sum = mean - own - below_sum - weighted_column(columns[:, 2:n], mass[2:n])
@@ -111,7 +119,7 @@ def form_groups(  # type: ignore[no-untyped-def]
         mass[group] = 0.0 if empty else total[0]
         for k in range(mean.shape[0]):
             columns[k, group] = mean[k] if empty else total[k] / total[0]
-    _whiten(columns, beta, length, mean, spread, 0, 2)
+    _whiten(columns, beta, by_token, length, mean, spread, 0, 2)
     side[ABOVE_GROUP], side[BELOW_GROUP] = 1.0, -1.0
     for group in range(2):
         z[group] = 1.0
