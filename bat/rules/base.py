@@ -54,6 +54,14 @@ class Rule(ABC):
     def check_parameter(cls, parameter: object) -> float | None:
         """The parameter as the rule stores it; InvalidInputError when it lies outside the interval."""
 
+    @classmethod
+    def open_fraction(cls, parameter: object) -> float:
+        """The parameter of a rule that takes one strictly between 0 and 1."""
+        value = as_fraction(parameter)
+        if not 0.0 < value < 1.0:
+            raise cls.refusal(parameter)
+        return value
+
     @abstractmethod
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         """What the rule keeps without solving any program, [B, v].

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.program import FloatArray
-from bat.rules.base import LARGEST_THRESHOLD, BoolArray, ThresholdRule, as_fraction, as_levels
+from bat.rules.base import LARGEST_THRESHOLD, BoolArray, ThresholdRule, as_levels
 from bat.rules.summary import Summary
 
 
@@ -34,10 +34,7 @@ class RisingRule(ThresholdRule):
 
     @classmethod
     def check_parameter(cls, parameter: object) -> float:
-        value = as_fraction(parameter)
-        if not 0.0 < value < 1.0:
-            raise cls.refusal(parameter)
-        return value
+        return cls.open_fraction(parameter)
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
         rows = Summary.of(probs)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.program import FloatArray
-from bat.rules.base import BoolArray, Rule, as_fraction
+from bat.rules.base import BoolArray, Rule
 from bat.rules.summary import Summary, check_levels, first_reaching, largest_target_before
 
 
@@ -33,10 +33,7 @@ class Typical(Rule):
 
     @classmethod
     def check_parameter(cls, parameter: object) -> float:
-        value = as_fraction(parameter)
-        if not 0.0 < value < 1.0:
-            raise cls.refusal(parameter)
-        return value
+        return cls.open_fraction(parameter)
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
