@@ -6,6 +6,7 @@ The working set (``_workspace``) grows by the tokens that a pass finds on the wr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 
 GROWTH = 512  # most tokens that join after one pass
 CROSSED_GROWTH = 384  # most of these that join for having crossed zero, not for being near it
-NEAR = 0.05  # of zero, where the average token stands at one
+# Outside tokens are listed as near zero when mass over distance passes a cutoff: this share of the lightest
+# mass in the first working set, and from pass to pass a smaller one ...
+NEAR_SHARE, NEAR_DECAY = 0.2, 0.5
+FEW_CROSSINGS = 1200  # ... until so few cross that the end is in sight
 REFACTOR_AFTER = 100  # pivots; each adds a rounding error or two to the edges
 EMPTY = _simplex.EMPTY
 
@@ -28,6 +32,7 @@ class Context:
         self.probs = probs  # [v]
         self.mean: FloatArray = _sweep.weighted_column(rows, probs)  # [r] b
         self.heavy: IntArray = _sweep.heaviest(probs, min(wanted, probs.size))
+        self.lightest = float(probs[self.heavy].min())
         self.heavy_columns = self.columns(self.heavy)
         centred = self.heavy_columns[1:] - self.mean[1:, None]
         self.spread = _whitening((centred * probs[self.heavy]) @ centred.T)  # [c, c], lower triangular
@@ -56,6 +61,15 @@ def _whitening(covariance: FloatArray) -> FloatArray:
     return np.tril(np.linalg.inv(np.linalg.cholesky(covariance + floor * np.eye(c))))
 
 
+class Found(NamedTuple):
+    """What a pass over the vocabulary found; see ``_sweep.sweep``."""
+
+    crossed: int
+    near: int
+    turned: int
+    fallen: int
+
+
 class Climb:
     """One program being solved. ``run`` climbs, the caller passes over the vocabulary, ``absorb`` learns."""
 
@@ -72,6 +86,7 @@ class Climb:
         self.factored_at = 0
         self.upper = 1.0
         self.optimal = False
+        self.cutoff = NEAR_SHARE * context.lightest
         self.published = False
         self.n = 2
         tokens = context.heavy[context.heavy != token]
@@ -174,29 +189,33 @@ class Climb:
         space.side_of[inside] = space.side[2 : self.n]
         space.outside[inside] = 0.0
 
-    def absorb(self, found: IntArray, found_z: FloatArray, moved: FloatArray, direction: FloatArray) -> int:
+    def absorb(self, found: Found, moved: FloatArray, direction: FloatArray) -> int:
         """Move outside tokens found on the wrong side, and take the most relevant into the working set.
 
         Arguments are what ``_sweep.sweep`` found along ``direction``. Returns how many tokens crossed zero.
         """
         space = self.space
-        crossed, falling, close = _sweep.change_sides(
-            found, found_z, self.context.probs, space.outside, space.side_of, space.weights,
-            space.near, space.near_z, space.near_weights,
+        crossed, fallen = _sweep.change_sides(
+            space.found[: found.crossed], space.found_z[: found.crossed], self.context.probs, space.outside,
+            space.side_of, space.weights,
         )  # fmt: skip
-        joining, joining_z = found[:crossed], found_z[:crossed]
+        joining, joining_z = space.found[:crossed], space.found_z[:crossed]
         if crossed > CROSSED_GROWTH:
             chosen = _sweep.heaviest(space.weights[:crossed], CROSSED_GROWTH)
             joining, joining_z = joining[chosen], joining_z[chosen]
-        if crossed > 0:  # and tokens likely to cross next
-            chosen = _sweep.heaviest(space.near_weights[:close], min(close, GROWTH - joining.size))
-            joining = np.concatenate([joining, space.near[chosen]])
-            joining_z = np.concatenate([joining_z, space.near_z[chosen]])
+        if crossed > 0 and found.near > 0:  # and tokens likely to cross next
+            near, near_z = space.near[: found.near], space.near_z[: found.near]
+            weights = self.context.probs[near] / (np.abs(near_z) + _sweep.CLOSE)
+            chosen = _sweep.heaviest(weights, min(found.near, GROWTH - joining.size))
+            joining = np.concatenate([joining, near[chosen]])
+            joining_z = np.concatenate([joining_z, near_z[chosen]])
+        many = found.crossed + found.turned > FEW_CROSSINGS
+        self.cutoff = self.cutoff * NEAR_DECAY if many else np.inf
         new = self._join(joining, joining_z)
         space.outside[joining] = 0.0
         # Tokens now above leave the group below; tokens now below enter it, unless they join.
         joining_below = np.where(space.side_of[joining] < 0.0, space.mass[new], 0.0)
-        self.below_count += int(2 * falling - crossed - np.count_nonzero(joining_below))
+        self.below_count += fallen + found.fallen - int(np.count_nonzero(joining_below))
         self.below_sum = self.below_sum + moved - space.columns[:, new] @ joining_below
         self.moved_mass += abs(float(moved[0])) + float(self.below_sum[0]) + float(space.mass[new].sum())
         if self.below_count == 0:

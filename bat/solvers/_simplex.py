@@ -140,23 +140,29 @@ def _advance(z, step, dz):  # type: ignore[no-untyped-def]
         z[j] += step * dz[j]
 
 
-@njit(nogil=True, cache=True)
-def _project_out(vector, frame, size):  # type: ignore[no-untyped-def]
-    """Remove from ``vector`` its part in the span of frame[:size] (twice: once leaves rounding behind)."""
-    for _ in range(2):
-        for q in range(size):
-            s = dot(frame[q], vector)
-            for k in range(vector.shape[0]):
-                vector[k] -= s * frame[q, k]
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _measure(edge, gradient):  # type: ignore[no-untyped-def]
+    """What an edge gains per unit walked, and the square of its length."""
+    gain, square = 0.0, 0.0
+    for k in range(edge.shape[0]):
+        gain += edge[k] * gradient[k]
+        square += edge[k] * edge[k]
+    return gain, square
 
 
 @njit(nogil=True, cache=True)
-def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignore[no-untyped-def]
+def _measure_edges(inverse, gradient, gains, squares):  # type: ignore[no-untyped-def]
+    for m in range(inverse.shape[0]):
+        gains[m], squares[m] = _measure(inverse[m], gradient)
+
+
+@njit(nogil=True, cache=True)
+def _price(gains, squares, basis, inverse, mass, tolerance, direction):  # type: ignore[no-untyped-def]
     """The steepest edge out of the vertex: (slot, slope along the unit direction), or (-1, 0)."""
-    c = gradient.shape[0]
+    c = gains.shape[0]
     best, slot, sign = 0.0, -1, 1.0
     for m in range(c):
-        gain = dot(inverse[m], gradient)
+        gain = gains[m]
         bound = mass[basis[m]] if basis[m] != EMPTY else 0.0
         rate, towards = 0.0, 1.0
         if gain > tolerance:
@@ -164,32 +170,55 @@ def _price(gradient, basis, inverse, mass, tolerance, direction):  # type: ignor
         elif gain < -bound - tolerance:
             rate, towards = -gain - bound, -1.0
         if rate > 0.0:
-            score = rate / np.sqrt(dot(inverse[m], inverse[m]))
+            score = rate / np.sqrt(squares[m])
             if score > best:
                 best, slot, sign = score, m, towards
     if slot >= 0:
-        length = np.sqrt(dot(inverse[slot], inverse[slot]))
+        length = np.sqrt(squares[slot])
         for k in range(c):
             direction[k] = sign * inverse[slot, k] / length
     return slot, best
 
 
 @njit(nogil=True, cache=True)
-def replace_in_basis(inverse, slot, row):  # type: ignore[no-untyped-def]
-    """Rank-one update of the edges when ``row`` takes the place of ``slot``."""
-    c = inverse.shape[0]
-    pivot = dot(inverse[slot], row)
-    for k in range(c):
-        inverse[slot, k] /= pivot
-    for m in range(c):
-        if m != slot:
-            s = dot(inverse[m], row)
-            for k in range(c):
-                inverse[m, k] -= s * inverse[slot, k]
+def _subtract(edge, s, pivot_edge):  # type: ignore[no-untyped-def]
+    for k in range(edge.shape[0]):
+        edge[k] -= s * pivot_edge[k]
 
 
 @njit(nogil=True, cache=True)
-def bounds_at_vertex(gradient, basis, inverse, mass, base):  # type: ignore[no-untyped-def]
+def _project_out(vector, frame, size):  # type: ignore[no-untyped-def]
+    """Remove from ``vector`` its part in the span of frame[:size].
+
+    Once leaves rounding behind, which matters only if little else is left: then it is done twice.
+    """
+    for _ in range(2):
+        before = dot(vector, vector)
+        for q in range(size):
+            _subtract(vector, dot(frame[q], vector), frame[q])
+        if dot(vector, vector) > 0.25 * before:
+            break
+
+
+@njit(nogil=True, cache=True)
+def replace_in_basis(inverse, slot, row, gradient, gains, squares):  # type: ignore[no-untyped-def]
+    """Rank-one update of the edges when ``row`` takes the place of ``slot``.
+
+    The new edges are measured at once, while each is in the cache: with hundreds of constraints they are
+    megabytes, and reading them again would cost as much as the update.
+    """
+    pivot_edge = inverse[slot]
+    pivot = dot(pivot_edge, row)
+    for k in range(row.shape[0]):
+        pivot_edge[k] /= pivot
+    for m in range(inverse.shape[0]):
+        if m != slot:
+            _subtract(inverse[m], dot(inverse[m], row), pivot_edge)
+        gains[m], squares[m] = _measure(inverse[m], gradient)
+
+
+@njit(nogil=True, cache=True)
+def bounds_at_vertex(gains, basis, mass, base):  # type: ignore[no-untyped-def]
     """The upper bound that the current vertex proves (1 if it proves none); see ``bat.program``.
 
     ``base`` is p_i plus the mass of all tokens below zero. Fractions above one would need negative
@@ -197,15 +226,14 @@ def bounds_at_vertex(gradient, basis, inverse, mass, base):  # type: ignore[no-u
     """
     tau, lowest = base, 0.0
     for m in range(basis.shape[0]):
-        gain = dot(inverse[m], gradient)
         if basis[m] == EMPTY:
-            if abs(gain) > 1e-12 * base:
+            if abs(gains[m]) > 1e-12 * base:
                 return 1.0
             continue
-        fraction = -gain / mass[basis[m]]
+        fraction = -gains[m] / mass[basis[m]]
         if fraction > 1.0 + 1e-12:
             return 1.0
-        tau -= gain
+        tau -= gains[m]
         lowest = min(lowest, fraction)
     return min(1.0, (tau - lowest) / (1.0 - lowest))
 
@@ -243,7 +271,9 @@ def climb(  # type: ignore[no-untyped-def]
     gradient = np.empty(c)
     direction = np.empty(c)
     row = np.empty(c)
+    gains, squares = np.empty(c), np.empty(c)  # of the edges: see _measure
     collect_gradient(beta, mass, side, n, start_gradient, gradient)
+    _measure_edges(inverse, gradient, gains, squares)
     base, value = token_mass, token_mass * (1.0 + dot(token_beta, u))
     for j in range(n):
         if side[j] < 0.0:
@@ -267,11 +297,12 @@ def climb(  # type: ignore[no-untyped-def]
             direction /= slope
         else:
             if reject_below > 0.0:
-                upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
+                upper = min(upper, bounds_at_vertex(gains, basis, mass, base))
                 if upper <= reject_below:
                     break
             # gains below the rounding of their sums are noise, and would be chased for ever
-            slot, slope = _price(gradient, basis, inverse, mass, max(tolerance, 1e-14 * base), direction)
+            noise = max(tolerance, 1e-14 * base)
+            slot, slope = _price(gains, squares, basis, inverse, mass, noise, direction)
             if slot < 0:
                 optimal = True
                 break
@@ -327,7 +358,7 @@ def climb(  # type: ignore[no-untyped-def]
             for k in range(c):
                 frame[crash[0], k] = direction[k] / norm
             crash[0] += 1
-        replace_in_basis(inverse, slot, row)
+        replace_in_basis(inverse, slot, row, gradient, gains, squares)
         basis[slot] = entering
         side[entering] = 0.0
         z[entering] = 0.0
@@ -343,5 +374,5 @@ def climb(  # type: ignore[no-untyped-def]
         if value > accept_above:
             break
     if crash[0] < 0:
-        upper = min(upper, bounds_at_vertex(gradient, basis, inverse, mass, base))
+        upper = min(upper, bounds_at_vertex(gains, basis, mass, base))
     return pivots, optimal, upper, value

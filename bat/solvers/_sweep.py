@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 
 BLOCK = 1024
+CROWD = 12  # one token in so many across zero makes a block crowded
+CLOSE = 0.02  # of zero, where the average token stands at one: nearer ones matter no more
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -93,77 +95,93 @@ def _tally(z, probs, side, slack):  # type: ignore[no-untyped-def]
     return positive, negative, wrong
 
 
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _turn(z, side, outside, weights):  # type: ignore[no-untyped-def]
+    """Let the outside tokens of one block take the side they are on; ``weights`` receives what each moves
+    into the group below (its mass), or out of it (minus its mass). Returns how many more are below."""
+    fallen = 0.0
+    for j in range(z.shape[0]):
+        sign = side[j] if (z[j] * side[j] < 0.0) & (outside[j] > 0.0) else 0.0
+        fallen += sign
+        weights[j] = sign * outside[j]
+        side[j] -= 2.0 * sign
+    return fallen
+
+
 @njit(nogil=True, cache=True)
-def sweep(rows, direction, probs, side, outside, slack, band, found, found_z, moved):  # type: ignore[no-untyped-def]
+def sweep(rows, direction, probs, side, outside, slack, cutoff, found, found_z, near, near_z, moved):  # type: ignore[no-untyped-def]
     """One pass with z_j = direction . rows[:, j].
 
-    ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. Returns P and N
-    of ``bat.program`` over all tokens (N with every value lowered by ``slack``) and how many tokens were
-    found on the other side of zero, or within ``band`` of it in a block where some crossed; ``found`` and
-    ``found_z`` receive these and their values. ``outside`` is p_j for tokens outside the working set, else
-    0; ``moved`` receives the sum of p_j a_j over those that are now below, less that over those now above.
+    ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. ``outside`` is
+    p_j for tokens outside the working set, else 0. Returns P and N of ``bat.program`` over all tokens (N
+    with every value lowered by ``slack``) and four counts:
+
+    ``found`` receives the tokens on the other side of zero. Where a block has too many of them to be worth
+    a list, its outside tokens change sides at once, and only those that matter (below) are listed.
+    ``near`` receives outside tokens that have not crossed but may soon: p_j > cutoff (|z_j| + CLOSE).
+    The third count is how many tokens changed sides unlisted, the fourth how many more are below for it.
+    ``moved`` receives the sum of p_j a_j over outside tokens that are now below, less that over those now
+    above, listed or not.
     """
     r, v = rows.shape
     z = np.empty(BLOCK)
     weights = np.empty(BLOCK)
     moved[:] = 0.0
-    positive, negative, count = 0.0, 0.0, 0
+    positive, negative, count, close, turned, fallen = 0.0, 0.0, 0, 0, 0.0, 0.0
     for start in range(0, v, BLOCK):
         stop = min(v, start + BLOCK)
         size = stop - start
         combine_rows(rows, direction, start, stop, z)
-        plus, minus, wrong = _tally(z[:size], probs[start:stop], side[start:stop], slack)
+        sides, masses = side[start:stop], outside[start:stop]
+        plus, minus, wrong = _tally(z[:size], probs[start:stop], sides, slack)
         positive += plus
         negative += minus
-        if wrong == 0.0:
-            continue
-        first, crossed = count, 0
-        for j in range(size):
-            here = side[start + j]
-            if z[j] * here < band * abs(here):
-                found[count] = start + j
-                found_z[count] = z[j]
-                count += 1
-                crossed += z[j] * here < 0.0
-        # While the block is in the cache; few tokens one by one, many all at once.
-        if crossed * 8 < size:
-            for q in range(first, count):
-                token = found[q]
-                if found_z[q] * side[token] < 0.0:
-                    weight = side[token] * outside[token]
-                    for k in range(r):
-                        moved[k] += weight * rows[k, token]
-        else:
+        crowded = wrong * CROWD > size
+        if wrong > 0.0 and not crowded:
             for j in range(size):
-                changed = z[j] * side[start + j] < 0.0
-                weights[j] = side[start + j] * outside[start + j] if changed else 0.0
+                if z[j] * sides[j] < 0.0:
+                    found[count] = start + j
+                    found_z[count] = z[j]
+                    count += 1
+                    weight = sides[j] * masses[j]
+                    for k in range(r):
+                        moved[k] += weight * rows[k, start + j]
+        elif crowded:
+            turned += wrong
+            fallen += _turn(z[:size], sides, masses, weights)
             _add_weighted_columns(rows, weights, start, stop, moved)
-    return positive, negative, count
+        if cutoff == np.inf:
+            continue
+        for j in range(size):
+            if masses[j] > cutoff * (abs(z[j]) + CLOSE):
+                if crowded and weights[j] != 0.0:
+                    found[count], found_z[count] = start + j, z[j]
+                    count += 1
+                elif z[j] * sides[j] >= 0.0:
+                    near[close], near_z[close] = start + j, z[j]
+                    close += 1
+    return positive, negative, count, close, turned, fallen
 
 
 @njit(nogil=True, cache=True)
-def change_sides(found, found_z, probs, outside, side, weights, near, near_z, near_weights):  # type: ignore[no-untyped-def]
+def change_sides(found, found_z, probs, outside, side, weights):  # type: ignore[no-untyped-def]
     """Let outside tokens take the side they were found on; working-set tokens among ``found`` are dropped.
 
-    Those that crossed zero are compacted in place, those merely near it go to ``near``. Weights say how
-    much each matters: a heavy token near zero, most; one far from zero will stay where it is. Returns how
-    many crossed, how many of these are now below, and how many are near.
+    The others are compacted in place. Weights say how much each matters: a heavy token near zero, most;
+    one far from zero will stay where it is. Returns how many are left, and how many more are below.
     """
-    crossed, below, close = 0, 0, 0
+    crossed, fallen = 0, 0
     for q in range(found.shape[0]):
         token, z = found[q], found_z[q]
         if outside[token] == 0.0:
             continue
-        weight = probs[token] / (abs(z) + 0.02)
+        found[crossed], found_z[crossed] = token, z
+        weights[crossed] = probs[token] / (abs(z) + CLOSE)
+        crossed += 1
         if z * side[token] < 0.0:
-            found[crossed], found_z[crossed], weights[crossed] = token, z, weight
+            fallen += 1 if z < 0.0 else -1
             side[token] = -side[token]
-            below += z < 0.0
-            crossed += 1
-        else:
-            near[close], near_z[close], near_weights[close] = token, z, weight
-            close += 1
-    return crossed, below, close
+    return crossed, fallen
 
 
 @njit(nogil=True, cache=True)

@@ -31,7 +31,6 @@ class Workspace:
         self.weights = np.empty(v)
         self.near: IntArray = np.empty(v, np.int64)
         self.near_z = np.empty(v)
-        self.near_weights = np.empty(v)
         self.r, self.v = r, v
         self.reserve(0, INITIAL_CAPACITY)
 

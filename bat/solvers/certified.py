@@ -18,7 +18,7 @@ import numpy as np
 from bat import certificates
 from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
 from bat.solvers import _sweep
-from bat.solvers._climb import NEAR, Climb, Context
+from bat.solvers._climb import Climb, Context, Found
 from bat.solvers._workspace import Workspace
 
 START_TOKENS = 640
@@ -88,20 +88,17 @@ class _Solve:
             upper = self._rounded_up(climb.upper, climb)
             if goal.threshold is not None and upper <= goal.threshold:
                 return self._finish(climb, Status.DECIDED)
-            count = self._pass(climb)
+            found = self._pass(climb)
             if goal.threshold is not None and self.lower > goal.threshold:
                 return self._finish(climb, Status.DECIDED)
             if self.lower > goal.cap:
                 return self._finish(climb, Status.ABOVE_CAP)
-            if upper - self.lower <= goal.tolerance * upper:
-                found, z = self.space.found[:count], self.space.found_z[:count]
-                misplaced = found[z * self.space.side_of[found] < 0.0]
-                answer = self._finish(climb, Status.CLOSED, misplaced)
+            # Tokens that changed sides unlisted cannot be told in a certificate: let the next pass list them.
+            if found.turned == 0 and upper - self.lower <= goal.tolerance * upper:
+                answer = self._finish(climb, Status.CLOSED, self.space.found[: found.crossed].copy())
                 if answer.status is Status.CLOSED:
                     return answer
-            joined = climb.absorb(
-                self.space.found[:count], self.space.found_z[:count], self.moved, self.direction
-            )
+            joined = climb.absorb(found, self.moved, self.direction)
             promise = 1.0
             out_of_time = time.perf_counter() - self.began > goal.time_limit_seconds
             if out_of_time or climb.pivots >= goal.max_pivots:
@@ -112,16 +109,17 @@ class _Solve:
                     break
         return self._last_resort(climb)
 
-    def _pass(self, climb: Climb) -> int:
+    def _pass(self, climb: Climb) -> Found:
         """One pass over the vocabulary: improves the lower bound, returns how many tokens it picked out."""
         climb.publish_sides()
         context, direction, slack = self.context, self.direction, self.slack
         # Pinned tokens are at zero up to rounding, and a heavy one would put its rounding error into N.
         # Raising every value by a little more than that error makes them positive: it costs only P.
         direction[0] += 2.0 * slack
-        positive, negative, count = _sweep.sweep(
-            context.rows, direction, context.probs, self.space.side_of, self.space.outside, slack, NEAR,
-            self.space.found, self.space.found_z, self.moved,
+        space = self.space
+        positive, negative, *found = _sweep.sweep(
+            context.rows, direction, context.probs, space.side_of, space.outside, slack, climb.cutoff,
+            space.found, space.found_z, space.near, space.near_z, self.moved,
         )  # fmt: skip
         self.passes += 1
         # The sums are over all tokens; the token itself belongs to neither.
@@ -130,7 +128,7 @@ class _Solve:
         top = (here - self.mass_i * slack) * (1.0 - SUM_ROUNDING) - negative * (1.0 + SUM_ROUNDING)
         bottom = (top + positive) * (1.0 + SUM_ROUNDING)
         self.lower = min(1.0, max(self.mass_i, top / bottom)) if top > 0.0 else self.mass_i
-        return int(count)
+        return Found(*(int(count) for count in found))
 
     def _last_resort(self, climb: Climb) -> Answer:
         """The best vertex is found but the quick bounds do not meet: spend more on their rounding."""
