@@ -17,8 +17,8 @@ from bat import spreading
 from bat.basis import Basis
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Answer, Effort, FloatArray, IntArray, Program
-from bat.solvers import map_in_threads, usable_threads
 from bat.solvers.certified import CertifiedSolver
+from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import BoolArray, Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, as_probabilities, as_thresholds
 

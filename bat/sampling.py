@@ -20,14 +20,16 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from bat._wheel import Wheel, draw_kept
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Efforts, FloatArray, IntArray, Program, Solver
 from bat.rules import Rule, Summary, ThresholdRule
-from bat.solvers import get_solver, map_in_threads, usable_threads
+from bat.solvers import get_solver
+from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import Verdict, check_vocabulary, settle
-from bat.validation import ArrayInput, softmax
+from bat.validation import ArrayInput, softmax_with_entropy
 
 FALLBACKS = ("greedy", "exact")
 
@@ -77,92 +79,52 @@ def sample(
     ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; the result is a function of a row's
     logits and uniforms alone, whatever else is in the batch.
     """
-    probs = softmax(logits)
+    threads = usable_threads(threads)
+    probs, entropy = softmax_with_entropy(logits, threads=threads)
     check_vocabulary(basis, probs.shape[1], "logits")
     numbers = _checked_uniforms(uniforms, len(probs), max_tries)
     if fallback not in FALLBACKS:
         raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
-    summary = Summary(probs)
+    summary = Summary(probs, entropy)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
     if not rule.basis_aware:
-        return _sample_plain(probs, rule.keep(summary), taus, numbers)
-    batch = _Batch(basis.rows, probs, taus, numbers, get_solver(solver), usable_threads(threads))
+        return _sample_plain(probs, rule, summary, taus, numbers, threads)
+    batch = _Batch(basis.rows, probs, taus, numbers, get_solver(solver), threads)
     batch.draw(max_tries)
     batch.fall_back(fallback, max_tries)
     return batch.samples()
 
 
-class _Wheel:
-    """Successive draws from one distribution without replacement, by inverting its running sums."""
-
-    def __init__(self, probs: FloatArray) -> None:
-        self.probs = probs
-        self.sums = np.cumsum(probs)
-        self.removed: list[int] = []  # ascending
-
-    def draw(self, uniform: float) -> int:
-        total = float(self.sums[-1])
-        target = uniform * (total - sum(float(self.probs[token]) for token in self.removed))
-        # Removed tokens are gaps: step over the ones that lie before the target.
-        for token in self.removed:
-            if target < self.sums[token] - self.probs[token]:
-                break
-            target += float(self.probs[token])
-        found = int(np.searchsorted(self.sums, min(target, total), side="right"))
-        if found < self.probs.size and found not in self.removed:
-            return found
-        return self._nearest(found)
-
-    def remove(self, token: int) -> None:
-        self.removed = sorted([*self.removed, token])
-
-    def _nearest(self, found: int) -> int:
-        """Rounding at the edge of a gap can land in it or past the end: take the next possible token,
-        else the one before; -1 if every possible token has been removed."""
-        possible = self.probs > 0.0
-        possible[self.removed] = False
-        tokens = np.flatnonzero(possible)
-        if tokens.size == 0:
-            return -1
-        return int(tokens[min(int(np.searchsorted(tokens, found)), tokens.size - 1)])
-
-
 def _sample_plain(
-    probs: FloatArray, keep: npt.NDArray[np.bool_], taus: FloatArray, numbers: FloatArray
+    probs: FloatArray, rule: Rule, summary: Summary, taus: FloatArray, numbers: FloatArray, threads: int
 ) -> Samples:
     """The same successive draws, but membership is known: after the last number, draw among the kept."""
     batch = len(probs)
-    tokens = np.empty(batch, np.int64)
-    refused: list[tuple[int, ...]] = []
-    for row in range(batch):
-        wheel = _Wheel(probs[row])
-        skipped: list[int] = []
-        kept = np.flatnonzero(keep[row])
-        if kept.size == 1:  # greedy, or nothing else survives
-            tokens[row] = kept[0]
-            refused.append(())
-            continue
-        for number in numbers[row, :-1]:
-            token = wheel.draw(float(number))
-            if token >= 0 and keep[row, token]:
-                break
-            skipped.append(token)
-            wheel.remove(token)
-        else:
-            token = _Wheel(np.where(keep[row], probs[row], 0.0)).draw(float(numbers[row, -1]))
-        tokens[row] = token
-        refused.append(tuple(skipped))
+    by_threshold = type(rule).keep is ThresholdRule.keep  # else the rule has its own idea of what to keep
+    keep = None if by_threshold else rule.keep(summary)
+    nothing = np.empty(0, np.bool_)
+
+    def run(row: int) -> tuple[int, tuple[int, ...]]:
+        removed = np.empty(numbers.shape[1], np.int64)
+        kept = nothing if keep is None else keep[row]
+        if kept.size and np.count_nonzero(kept) == 1:  # greedy, or nothing else survives: no draw is needed
+            return int(kept.argmax()), ()
+        token, count = draw_kept(probs[row], taus[row], kept, numbers[row], removed)
+        return int(token), tuple(removed[:count].tolist())
+
+    drawn = map_in_threads(run, range(batch), threads)
+    tokens = np.array([token for token, _ in drawn], dtype=np.int64)
     zeros = np.zeros(batch, np.int64)
     return Samples(
         tokens=tokens,
         probs=probs[np.arange(batch), tokens],
         thresholds=taus,
         acceptance=np.full(batch, Acceptance.THRESHOLD, np.uint8),
-        refusals=np.array([len(skipped) for skipped in refused], dtype=np.int64),
+        refusals=np.array([len(refused) for _, refused in drawn], dtype=np.int64),
         undecided=zeros,
         programs=zeros,
         effort=Efforts.of([NO_EFFORT] * batch),
-        refused=tuple(refused),
+        refused=tuple(refused for _, refused in drawn),
     )
 
 
@@ -192,13 +154,17 @@ class _Batch:
         map_in_threads(lambda row: self._draw_row(row, max_tries), range(len(self.tokens)), self.threads)
 
     def _draw_row(self, row: int, max_tries: int) -> None:
-        wheel = _Wheel(self.probs[row])
+        wheel = Wheel(self.probs[row], max_tries)
         prepared: object = None
         for attempt in range(max_tries):
             token = wheel.draw(float(self.numbers[row, attempt]))
             if token < 0:
                 return
-            if self.probs[row, token] < self.taus[row] and prepared is None:
+            if self.probs[row, token] >= self.taus[row]:
+                self.tokens[row] = token
+                self.acceptance[row] = Acceptance.THRESHOLD
+                return
+            if prepared is None:
                 prepared = self.solver.prepare(self.rows, self.probs[row])
             program = Program(self.rows, self.probs[row], token)
             verdict, answer = settle(self.solver, program, float(self.taus[row]), prepared=prepared)
@@ -207,7 +173,7 @@ class _Batch:
                 self.efforts[row] += answer.effort
             if verdict is Verdict.ACCEPT:
                 self.tokens[row] = token
-                self.acceptance[row] = Acceptance.THRESHOLD if answer is None else Acceptance.CERTIFIED
+                self.acceptance[row] = Acceptance.CERTIFIED
                 return
             self.undecided[row] += verdict is Verdict.UNDECIDED
             self.refused[row].append(token)
@@ -224,7 +190,7 @@ class _Batch:
             )
             members = np.zeros_like(self.probs[row])
             members[found.accepted] = self.probs[row, found.accepted]
-            self.tokens[row] = _Wheel(members).draw(float(self.numbers[row, max_tries]))
+            self.tokens[row] = Wheel(members, 1).draw(float(self.numbers[row, max_tries]))
             self.acceptance[row] = Acceptance.EXACT_FALLBACK
             self.programs[row] += found.programs
             self.undecided[row] += found.undecided.size

@@ -22,7 +22,8 @@ from bat.program import (
     Solver,
     Status,
 )
-from bat.solvers import get_solver, map_in_threads, usable_threads
+from bat.solvers import get_solver
+from bat.threads import map_in_threads, usable_threads
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens
 
 BoolArray = npt.NDArray[np.bool_]

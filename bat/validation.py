@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bat._softmax import softmax_row
 from bat.errors import InvalidInputError
 from bat.program import FloatArray, IntArray
+from bat.threads import map_in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -76,24 +78,36 @@ def softmax(logits: ArrayInput, *, single: bool = False, name: str = "logits") -
     An entry of -inf is a forbidden token and gets probability zero; NaN, +inf and rows with nothing
     but -inf are errors. With ``single`` a 1-D input is taken as a batch of one.
     """
-    values, _ = _as_float64_rows(logits, single=single, name=name)
+    return softmax_with_entropy(logits, single=single, name=name)[0]
+
+
+def softmax_with_entropy(
+    logits: ArrayInput, *, single: bool = False, name: str = "logits", threads: int = 1
+) -> tuple[FloatArray, FloatArray]:
+    """What ``softmax`` gives, and the entropy of each row in nats, [B], which costs next to nothing there."""
+    values = _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
     peaks = values.max(axis=1)  # [B]; NaN wins over everything in numpy's max
     if not np.isfinite(peaks).all():
-        if np.isnan(peaks).any():
-            _refuse_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
-        if (peaks == np.inf).any():
-            advice = "Check the model for overflow, often a half-precision forward pass."
-            _refuse_entry(name, "must not be +inf", values, values == np.inf, advice)
-        row = int(np.argmax(peaks == -np.inf))
-        raise InvalidInputError(
-            f"{name} must leave at least one token possible in every row; row {row} is -inf everywhere. "
-            f"Check the masks applied before sampling."
-        )
-    with np.errstate(over="ignore", under="ignore"):  # a gap beyond 1e308 and exp of it are both just zero
-        weights = values - peaks[:, None]
-        np.exp(weights, out=weights)
-    weights /= weights.sum(axis=1)[:, None]
-    return as_probabilities(weights, name=name)
+        _refuse_logits(values, peaks, name)
+    probs = np.empty(values.shape)
+    entropy = map_in_threads(
+        lambda row: softmax_row(values[row], float(peaks[row]), probs[row]), range(len(values)), threads
+    )
+    return probs, np.array(entropy, dtype=np.float64)
+
+
+def _refuse_logits(values: npt.NDArray[np.floating], peaks: npt.NDArray[np.floating], name: str) -> None:
+    """Raise for rows whose largest logit is no finite number."""
+    if np.isnan(peaks).any():
+        _refuse_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
+    if (peaks == np.inf).any():
+        advice = "Check the model for overflow, often a half-precision forward pass."
+        _refuse_entry(name, "must not be +inf", values, values == np.inf, advice)
+    row = int(np.argmax(peaks == -np.inf))
+    raise InvalidInputError(
+        f"{name} must leave at least one token possible in every row; row {row} is -inf everywhere. "
+        f"Check the masks applied before sampling."
+    )
 
 
 def as_tokens(tokens: ArrayInput, batch: int, vocabulary_size: int, *, name: str = "tokens") -> IntArray:
@@ -137,13 +151,17 @@ def as_thresholds(thresholds: ArrayInput, batch: int, *, name: str = "thresholds
     return checked
 
 
-def _as_numpy(value: ArrayInput) -> npt.NDArray[Any]:
-    """The value as a numpy array; bfloat16 and other types numpy lacks become float64."""
+def _as_numpy(value: ArrayInput, *, keep_single: bool = False) -> npt.NDArray[Any]:
+    """The value as a numpy array; a tensor's floating-point numbers become float64.
+
+    With ``keep_single`` float32 stays as it is and half types, some of which numpy lacks, become float32.
+    """
     if is_tensor(value):
         tensor: torch.Tensor = value  # type: ignore[assignment]
         tensor = tensor.detach().cpu()
         if tensor.is_floating_point():
-            tensor = tensor.double()
+            narrow = keep_single and tensor.element_size() <= 4
+            tensor = tensor.float() if narrow else tensor.double()
         array: npt.NDArray[Any] = tensor.numpy()
         return array
     try:
@@ -156,6 +174,11 @@ def _as_float64_rows(value: ArrayInput, *, single: bool, name: str) -> tuple[Flo
     """Float64 [B, v], C-contiguous, and the bytes per number of what was handed in."""
     array = _as_numpy(value)
     number_bytes = value.element_size() if is_tensor(value) else array.dtype.itemsize  # type: ignore[union-attr]
+    return _as_rows(array, single=single, name=name).astype(np.float64, copy=False), int(number_bytes)
+
+
+def _as_rows(array: npt.NDArray[Any], *, single: bool, name: str) -> npt.NDArray[np.floating]:
+    """Float32 or float64 [B, v], C-contiguous."""
     if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
         raise InvalidInputError(
             f"{name} must be floating-point numbers; got dtype {array.dtype}. Convert with astype or to()."
@@ -165,11 +188,16 @@ def _as_float64_rows(value: ArrayInput, *, single: bool, name: str) -> tuple[Flo
     if array.ndim != 2 or array.shape[1] == 0:
         shapes = "[batch, vocabulary] or [vocabulary]" if single else "[batch, vocabulary]"
         raise InvalidInputError(f"{name} must have shape {shapes}; got {list(array.shape)}.")
-    return np.ascontiguousarray(array, dtype=np.float64), int(number_bytes)
+    narrow = array.dtype == np.float32 or array.dtype.itemsize < 4
+    return np.ascontiguousarray(array, dtype=np.float32 if narrow else np.float64)
 
 
 def _refuse_entry(
-    name: str, requirement: str, values: FloatArray, offending: npt.NDArray[np.bool_], advice: str
+    name: str,
+    requirement: str,
+    values: npt.NDArray[np.floating],
+    offending: npt.NDArray[np.bool_],
+    advice: str,
 ) -> None:
     """Raise for the first offending entry, saying where it is."""
     row, column = (int(index) for index in np.argwhere(offending)[0])

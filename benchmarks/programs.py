@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from bat.program import Goal, Program, Solver, Status
-from bat.solvers import get_solver, map_in_threads
+from bat.solvers import get_solver
 from bat.solvers.highs import HighsSolver
+from bat.threads import map_in_threads
 from benchmarks.contexts import Contexts
 from benchmarks.record import Figure, median_seconds, seconds_each
 

@@ -7,11 +7,13 @@
     ba-epsilon, ba-eta, ba-min-p,
     ba-top-k, ba-nucleus                 the same thresholds, basis-aware
 
-``base.py`` states what a rule must answer and the conventions at ties.
+``base.py`` states what a rule must answer and the conventions at ties; ``facts.py`` what is worth keeping of
+a distribution so that every rule can still be inverted.
 """
 
 from bat.rules.base import Rule, ThresholdRule
+from bat.rules.facts import TokenFacts
 from bat.rules.registry import get_rule, get_rule_class, rule_names
 from bat.rules.summary import Summary
 
-__all__ = ["Rule", "Summary", "ThresholdRule", "get_rule", "get_rule_class", "rule_names"]
+__all__ = ["Rule", "Summary", "ThresholdRule", "TokenFacts", "get_rule", "get_rule_class", "rule_names"]

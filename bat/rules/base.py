@@ -24,9 +24,8 @@ import numpy.typing as npt
 
 from bat.errors import InvalidInputError
 from bat.program import FloatArray
-from bat.rules.summary import Summary, check_levels
-
-BoolArray = npt.NDArray[np.bool_]
+from bat.rules.facts import Facts
+from bat.rules.summary import BoolArray, Summary
 
 LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
 
@@ -73,12 +72,13 @@ class Rule(ABC):
     @abstractmethod
     def critical_parameter(
         cls,
-        probs: FloatArray | Summary,
+        probs: FloatArray | Facts,
         critical: npt.ArrayLike,
         token_probs: npt.ArrayLike | None = None,
     ) -> FloatArray:
         """The parameter at which a token of each row starts or stops being rejected, [B].
 
+        ``probs`` may be stored facts about the tokens instead of distributions: the answer is the same.
         ``critical`` is the token's probability for a plain rule and its critical threshold tau* for a
         basis-aware one. ``token_probs`` matters to basis-aware rules only: where tau* equals the
         token's probability (always with no constraints) a threshold on the tie keeps the token.
@@ -123,18 +123,3 @@ def as_fraction(parameter: object) -> float:
     """A real number as float; NaN, which lies in no interval, for anything else."""
     is_real = isinstance(parameter, int | float | np.integer | np.floating)
     return float(parameter) if is_real and not isinstance(parameter, bool) else float("nan")  # type: ignore[arg-type]
-
-
-def as_levels(
-    rows: Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None, *, basis_aware: bool
-) -> tuple[FloatArray, BoolArray]:
-    """The checked level of each token, [B], and whether a threshold equal to the level keeps it, [B]."""
-    batch = len(rows.probs)
-    level = check_levels(critical, batch, "critical")
-    if not basis_aware:
-        return level, np.ones(batch, dtype=np.bool_)
-    if token_probs is None:
-        return level, np.zeros(batch, dtype=np.bool_)
-    own = check_levels(token_probs, batch, "token_probs")
-    # tau* >= p_i always; a bound that rounding put below p_i says no less.
-    return np.maximum(level, own), np.asarray(level <= own)

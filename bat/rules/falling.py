@@ -18,9 +18,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bat.program import FloatArray, IntArray
-from bat.rules.base import LARGEST_THRESHOLD, BoolArray, ThresholdRule, as_fraction, as_levels
-from bat.rules.summary import Summary, first_reaching, largest_target_before
+from bat.program import FloatArray
+from bat.rules._select import largest, probability_reaching
+from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule, as_fraction
+from bat.rules.facts import Facts, as_levels, facts_of
+from bat.rules.summary import BoolArray, Summary, first_reaching
+
+# Beyond this mass a nucleus holds most of the vocabulary, and selecting its tokens saves nothing.
+_NEARLY_ALL = 1.0 - 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +40,11 @@ class FallingRule(ThresholdRule):
 
     @classmethod
     def critical_parameter(
-        cls, probs: FloatArray | Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
+        cls, probs: FloatArray | Facts, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
     ) -> FloatArray:
-        rows = Summary.of(probs)
-        level, ties_kept = as_levels(rows, critical, token_probs, basis_aware=cls.basis_aware)
-        if not cls.basis_aware:
-            return cls._inverse(rows, rows.count_above(level))
-        rank = np.where(ties_kept, rows.count_above(level), rows.count_at_least(level))
-        rank = np.where(level >= 1.0, 0, rank)  # a critical threshold of one: no threshold rejects
-        return cls._inverse(rows, rank)
+        rows = facts_of(probs)
+        level, ties_kept = as_levels(len(rows), critical, token_probs, basis_aware=cls.basis_aware)
+        return cls._inverse(rows, level, ties_kept)
 
     @classmethod
     def _compare(cls, critical_parameter: FloatArray, parameter: FloatArray) -> BoolArray:
@@ -55,8 +56,8 @@ class FallingRule(ThresholdRule):
 
     @classmethod
     @abstractmethod
-    def _inverse(cls, rows: Summary, rank: IntArray) -> FloatArray:
-        """The largest parameter whose last kept token is among the first ``rank``, [B]."""
+    def _inverse(cls, rows: Facts, level: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        """The largest parameter whose last kept token refuses the level, [B]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,12 @@ class TopK(FallingRule):
         return int(value)
 
     def _last_kept(self, rows: Summary) -> FloatArray:
-        size = rows.probs.shape[1]
-        place = size - min(int(self.parameter), size)
-        return np.asarray(np.partition(rows.probs, place, axis=1)[:, place])
+        rank = min(int(self.parameter), rows.probs.shape[1])
+        return np.array([largest(row, rank) for row in rows.probs])
 
     @classmethod
-    def _inverse(cls, rows: Summary, rank: IntArray) -> FloatArray:
-        return rank.astype(np.float64)
+    def _inverse(cls, rows: Facts, level: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        return rows.rank(level, ties_kept).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,17 @@ class Nucleus(FallingRule):
         return value
 
     def _last_kept(self, rows: Summary) -> FloatArray:
+        # Rounding can leave every sum short of a target near one; then the sums over all tokens decide.
+        if self.parameter < _NEARLY_ALL:
+            quick = np.array([probability_reaching(row, self.parameter) for row in rows.probs])
+            if (quick >= 0.0).all():
+                return quick
         rank = first_reaching(rows.running_sums, self.parameter, rows.positives)
         return np.asarray(np.take_along_axis(rows.descending, rank[:, None], axis=1)[:, 0])
 
     @classmethod
-    def _inverse(cls, rows: Summary, rank: IntArray) -> FloatArray:
-        return largest_target_before(rows.running_sums, rank, rows.positives)
+    def _inverse(cls, rows: Facts, level: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        return rows.mass(level, ties_kept)
 
 
 @dataclass(frozen=True, slots=True)

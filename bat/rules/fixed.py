@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.program import FloatArray
-from bat.rules.base import LARGEST_THRESHOLD, BoolArray, ThresholdRule
-from bat.rules.summary import Summary, check_levels
+from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule
+from bat.rules.facts import Facts, as_levels, facts_of
+from bat.rules.summary import BoolArray, Summary, check_levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,10 @@ class Ancestral(FixedRule):
 
     @classmethod
     def critical_parameter(
-        cls, probs: FloatArray | Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
+        cls, probs: FloatArray | Facts, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
     ) -> FloatArray:
         """Zero for every token: there is no parameter, and nothing is ever rejected."""
-        return np.zeros_like(check_levels(critical, len(Summary.of(probs).probs), "critical"))
+        return np.zeros_like(check_levels(critical, len(facts_of(probs)), "critical"))
 
     @classmethod
     def _compare(cls, critical_parameter: FloatArray, parameter: FloatArray) -> BoolArray:
@@ -71,11 +72,11 @@ class Greedy(FixedRule):
 
     @classmethod
     def critical_parameter(
-        cls, probs: FloatArray | Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
+        cls, probs: FloatArray | Facts, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
     ) -> FloatArray:
         """The number of likelier tokens: as top-k would have it, with k = 1."""
-        rows = Summary.of(probs)
-        return rows.count_above(check_levels(critical, len(rows.probs), "critical")).astype(np.float64)
+        rows = facts_of(probs)
+        return rows.rank(*as_levels(len(rows), critical, None, basis_aware=False)).astype(np.float64)
 
     @classmethod
     def _compare(cls, critical_parameter: FloatArray, parameter: FloatArray) -> BoolArray:

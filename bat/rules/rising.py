@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.program import FloatArray
-from bat.rules.base import LARGEST_THRESHOLD, BoolArray, ThresholdRule, as_levels
-from bat.rules.summary import Summary
+from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule
+from bat.rules.facts import Facts, as_levels, facts_of
+from bat.rules.summary import BoolArray, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class RisingRule(ThresholdRule):
 
     @classmethod
     def critical_parameter(
-        cls, probs: FloatArray | Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
+        cls, probs: FloatArray | Facts, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
     ) -> FloatArray:
-        rows = Summary.of(probs)
-        level, ties_kept = as_levels(rows, critical, token_probs, basis_aware=cls.basis_aware)
+        rows = facts_of(probs)
+        level, ties_kept = as_levels(len(rows), critical, token_probs, basis_aware=cls.basis_aware)
         boundary = cls._inverse(rows, level)
         if cls.basis_aware:
             # "rejected from just above": the next number makes <= mean what < means for a plain rule.
@@ -67,7 +68,7 @@ class RisingRule(ThresholdRule):
 
     @classmethod
     @abstractmethod
-    def _inverse(cls, rows: Summary, level: FloatArray) -> FloatArray:
+    def _inverse(cls, rows: Facts, level: FloatArray) -> FloatArray:
         """The parameter whose threshold is ``level``, [B]."""
 
 
@@ -82,7 +83,7 @@ class Epsilon(RisingRule):
         return np.full(1, self.parameter)
 
     @classmethod
-    def _inverse(cls, rows: Summary, level: FloatArray) -> FloatArray:
+    def _inverse(cls, rows: Facts, level: FloatArray) -> FloatArray:
         return level
 
 
@@ -101,7 +102,7 @@ class Eta(RisingRule):
         return np.asarray(np.minimum(self.parameter, np.sqrt(self.parameter) * np.exp(-rows.entropy)))
 
     @classmethod
-    def _inverse(cls, rows: Summary, level: FloatArray) -> FloatArray:
+    def _inverse(cls, rows: Facts, level: FloatArray) -> FloatArray:
         return np.asarray(np.maximum(level, (level * np.exp(rows.entropy)) ** 2))
 
 
@@ -116,7 +117,7 @@ class MinP(RisingRule):
         return self.parameter * rows.maximum
 
     @classmethod
-    def _inverse(cls, rows: Summary, level: FloatArray) -> FloatArray:
+    def _inverse(cls, rows: Facts, level: FloatArray) -> FloatArray:
         return level / rows.maximum
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from bat.errors import InvalidInputError
 from bat.program import FloatArray, IntArray
 
+BoolArray = npt.NDArray[np.bool_]
+
 
 class Summary:
     """A batch of distributions [B, v] with the statistics that several rules share.
@@ -18,7 +20,7 @@ class Summary:
     array must not change while the summary lives.
     """
 
-    def __init__(self, probs: FloatArray) -> None:
+    def __init__(self, probs: FloatArray, entropy: FloatArray | None = None) -> None:
         if not isinstance(probs, np.ndarray) or probs.dtype != np.float64 or probs.ndim != 2:
             described = f"{probs.dtype} {list(probs.shape)}" if isinstance(probs, np.ndarray) else type(probs)
             raise InvalidInputError(
@@ -26,6 +28,11 @@ class Summary:
                 f"Make one with bat.validation.as_probabilities or softmax."
             )
         self.probs = probs
+        if entropy is not None:  # known already from computing the softmax
+            self.__dict__["entropy"] = entropy
+
+    def __len__(self) -> int:
+        return len(self.probs)
 
     @staticmethod
     def of(probs: FloatArray | Summary) -> Summary:
@@ -58,13 +65,40 @@ class Summary:
     def running_sums(self) -> FloatArray:  # [B, v]: sums of ``descending``, never decreasing
         return np.asarray(np.cumsum(self.descending, axis=1))
 
-    def count_above(self, levels: FloatArray) -> IntArray:
-        """How many tokens of each row are likelier than that row's level, [B]."""
-        return np.asarray(np.count_nonzero(self.probs > levels[:, None], axis=1))
+    @cached_property
+    def distances(self) -> FloatArray:  # [B, v]: from surprisal to entropy; infinite for probability zero
+        return np.asarray(np.abs(self.surprisals - self.entropy[:, None]))
 
-    def count_at_least(self, levels: FloatArray) -> IntArray:
-        """How many tokens of each row are at least as likely as that row's level, [B]."""
-        return np.asarray(np.count_nonzero(self.probs >= levels[:, None], axis=1))
+    @cached_property
+    def nearest_first(self) -> npt.NDArray[np.intp]:  # [B, v]: tokens by distance
+        return np.argsort(self.distances, axis=1)
+
+    @cached_property
+    def nearest_running_sums(self) -> FloatArray:  # [B, v]: sums of probabilities in that order
+        return np.asarray(np.cumsum(np.take_along_axis(self.probs, self.nearest_first, axis=1), axis=1))
+
+    # The three questions of ``facts.Facts``, which the inverses of rules ask.
+
+    def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
+        """How many tokens have a probability that, taken as the threshold, refuses the level, [B]."""
+        above = np.count_nonzero(self.probs > levels[:, None], axis=1)
+        if not ties_kept.all():
+            above = np.where(ties_kept, above, np.count_nonzero(self.probs >= levels[:, None], axis=1))
+        return np.where(levels >= 1.0, 0, above)  # a critical threshold of one: no threshold refuses
+
+    def mass(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        """The largest mass those tokens reach without a further one, [B]; what nucleus is inverted with."""
+        return largest_target_before(self.running_sums, self.rank(levels, ties_kept), self.positives)
+
+    def mass_nearer(self, levels: FloatArray) -> FloatArray:
+        """The mass of the tokens whose surprisal is nearer the entropy than the level's, [B]."""
+        with np.errstate(divide="ignore"):
+            own = np.abs(-np.log(levels) - self.entropy)  # [B]
+        # The logarithm of one number may differ in the last bit between an array of one shape and another,
+        # so tokens of equal probability are told apart by the probability itself.
+        nearer = (self.distances < own[:, None]) & (self.probs != levels[:, None])
+        count = np.count_nonzero(nearer, axis=1)
+        return largest_target_before(self.nearest_running_sums, count, self.positives)
 
 
 # Two rules, nucleus and typical, rank tokens and keep the shortest prefix whose mass reaches a target. The

@@ -258,3 +258,18 @@ def test_wrong_arrays_are_refused():
         get_rule("ba-eta", 0.1).critical_parameter(rows((0.5, 0.5)), [0.5], [math.nan])
     with pytest.raises(InvalidInputError, match="got None"):
         rule.rejects([0.5], None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nucleus_and_top_k_agree_with_a_full_sort_bit_for_bit(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    probs = softmax(generator.normal(size=(3, 700)) * generator.choice([0.0, 0.5, 3.0, 30.0], (3, 1)))
+    descending = np.sort(probs, axis=1)[:, ::-1]
+    sums = np.cumsum(descending, axis=1)
+    for k in (1, 2, 7, 350, 699, 700, 5000):
+        expected = np.minimum(descending[:, min(k, 700) - 1], np.nextafter(1.0, 0.0))
+        assert get_rule("top-k", k).thresholds(probs).tolist() == expected.tolist()
+    for mass in (1e-12, 0.3, 0.5, float(min(sums[0, 40], 0.9)), 0.95, 0.999999, 1 - 1e-9):
+        rank = np.minimum((sums < mass).sum(axis=1), np.count_nonzero(probs, axis=1) - 1)
+        expected = np.minimum(descending[np.arange(3), rank], np.nextafter(1.0, 0.0))
+        assert get_rule("nucleus", mass).thresholds(probs).tolist() == expected.tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bat
-from bat.sampling import _Wheel
+from bat._wheel import BLOCK, Wheel
 from tests.bat.problems import TOY_LOGITS, random_model, toy
 
 
@@ -157,7 +157,7 @@ def test_rules_that_share_numbers_mostly_agree() -> None:
 def test_successive_draws_cover_the_support_once() -> None:
     probs = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
     for start in np.linspace(0.0, np.nextafter(1.0, 0.0), 41):
-        wheel = _Wheel(probs)
+        wheel = Wheel(probs, 3)
         seen = []
         for number in (start, 0.0, np.nextafter(1.0, 0.0)):
             token = wheel.draw(float(number))
@@ -165,6 +165,20 @@ def test_successive_draws_cover_the_support_once() -> None:
             wheel.remove(token)
         assert sorted(seen) == [1, 3, 4]
         assert wheel.draw(0.5) == -1  # nothing possible is left
+
+
+def test_draws_without_replacement_invert_the_running_sums_of_what_is_left() -> None:
+    generator = np.random.default_rng(3)
+    probs = generator.dirichlet(np.full(3 * BLOCK + 17, 0.05))
+    wheel = Wheel(probs, 40)
+    left = probs.copy()
+    for number in generator.random(40):
+        sums = np.cumsum(left)
+        expected = int(np.searchsorted(sums, number * sums[-1], side="right"))
+        token = wheel.draw(float(number))
+        assert token == expected  # no number here falls within rounding of an edge
+        wheel.remove(token)
+        left[token] = 0.0
 
 
 @pytest.mark.parametrize(

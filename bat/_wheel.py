@@ -1,0 +1,122 @@
+"""Successive draws from one distribution without replacement, by inverting its running sums, compiled.
+
+The sums are kept over blocks of tokens: a draw adds up a hundred of them and one block's probabilities,
+and removing a token changes one block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from bat.program import FloatArray
+
+BLOCK = 512
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _sum(values):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(values.shape[0]):
+        total += values[j]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def block_sums(probs):  # type: ignore[no-untyped-def]
+    """The mass of each block of tokens."""
+    v = probs.shape[0]
+    sums = np.empty((v + BLOCK - 1) // BLOCK)
+    for b in range(sums.shape[0]):
+        sums[b] = _sum(probs[b * BLOCK : (b + 1) * BLOCK])
+    return sums
+
+
+@njit(nogil=True, cache=True)
+def _is_removed(token, removed, count):  # type: ignore[no-untyped-def]
+    found = False
+    for q in range(count):
+        found |= removed[q] == token
+    return found
+
+
+@njit(nogil=True, cache=True)
+def draw(probs, sums, removed, count, uniform):  # type: ignore[no-untyped-def]
+    """The token at ``uniform`` of what is left, or -1 if nothing is; ``removed[:count]`` are gone.
+
+    Rounding can leave the target past the end of its block, or of the last one: then the last possible
+    token before it is taken.
+    """
+    target = uniform * _sum(sums)
+    last = -1
+    for b in range(sums.shape[0]):
+        if sums[b] <= 0.0:
+            continue
+        if target >= sums[b] and b < sums.shape[0] - 1:
+            target -= sums[b]
+            continue
+        for token in range(b * BLOCK, min((b + 1) * BLOCK, probs.shape[0])):
+            if probs[token] > 0.0 and not _is_removed(token, removed, count):
+                last = token
+                if target < probs[token]:
+                    return token
+                target -= probs[token]
+        if last >= 0:
+            return last
+    for token in range(probs.shape[0] - 1, -1, -1):
+        if probs[token] > 0.0 and not _is_removed(token, removed, count):
+            return token
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def remove(probs, sums, removed, count, token):  # type: ignore[no-untyped-def]
+    """Take a token out: it becomes ``removed[count]``."""
+    removed[count] = token
+    b = token // BLOCK
+    total = 0.0
+    for other in range(b * BLOCK, min((b + 1) * BLOCK, probs.shape[0])):
+        if not _is_removed(other, removed, count + 1):
+            total += probs[other]
+    sums[b] = total
+
+
+@njit(nogil=True, cache=True)
+def draw_kept(probs, threshold, keep, numbers, removed):  # type: ignore[no-untyped-def]
+    """Draw until a kept token appears: (token, how many came before it, which stand in ``removed``).
+
+    Kept are the tokens at or above the threshold, or where ``keep`` is true if it is not empty. All numbers
+    but the last serve a draw each; the last draws among the kept tokens, which always ends it.
+    """
+    sums = block_sums(probs)
+    tries = numbers.shape[0] - 1
+    count = 0
+    for attempt in range(tries):
+        token = draw(probs, sums, removed, count, numbers[attempt])
+        if token < 0:
+            break
+        if keep[token] if keep.shape[0] > 0 else probs[token] >= threshold:
+            return token, count
+        remove(probs, sums, removed, count, token)
+        count += 1
+    kept = np.where(keep, probs, 0.0) if keep.shape[0] > 0 else np.where(probs >= threshold, probs, 0.0)
+    return draw(kept, block_sums(kept), removed, 0, numbers[tries]), count
+
+
+class Wheel:
+    """The same for callers that decide about each token themselves."""
+
+    def __init__(self, probs: FloatArray, draws: int) -> None:
+        self.probs = probs
+        self.sums = block_sums(probs)
+        self.removed = np.empty(draws, np.int64)
+        self.count = 0
+
+    def draw(self, uniform: float) -> int:
+        """The token at ``uniform`` of what is left, or -1 if nothing is."""
+        return int(draw(self.probs, self.sums, self.removed, self.count, uniform))
+
+    def remove(self, token: int) -> None:
+        """Take a token out; at most as many as there are draws."""
+        remove(self.probs, self.sums, self.removed, self.count, token)
+        self.count += 1
