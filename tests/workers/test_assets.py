@@ -8,20 +8,18 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from bat.basis import CACHE_VARIABLE
 from bat.errors import BatError
 from workers import assets
 from workers.assets import (
     DEMO_MODEL,
+    MOVIE_REVIEWS,
     NEWS_ARTICLES,
     AssetError,
     EmbeddedAsset,
-    LanguageModel,
     cache_folder,
     find_demo_model,
-    load_demo_model,
     prepare_model,
 )
 
@@ -82,7 +80,7 @@ def test_a_missing_asset_names_the_command_that_installs_it(package: Path, name:
     assert path in str(caught.value)
 
 
-@pytest.mark.parametrize("asset", [DEMO_MODEL, NEWS_ARTICLES], ids=lambda asset: asset.package)
+@pytest.mark.parametrize("asset", [DEMO_MODEL, NEWS_ARTICLES, MOVIE_REVIEWS], ids=lambda asset: asset.package)
 def test_setup_installs_the_versions_the_error_messages_name(asset: EmbeddedAsset) -> None:
     name, version = asset.requirement.split("==")
     constraints = (ROOT / "constraints.txt").read_text().splitlines()
@@ -185,38 +183,5 @@ def test_a_missing_reader_is_named(gguf_file: Path, tmp_path: Path, monkeypatch:
         assets.convert_gguf(gguf_file, tmp_path)
 
 
-@pytest.mark.model
-def test_the_demo_model_is_what_it_says(demo_model: LanguageModel) -> None:
-    model, tokenizer = demo_model
-    assert model.config.vocab_size == len(tokenizer) == 49_152
-    assert model.config.hidden_size == 576
-    assert not model.training
-    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
-    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
-
-
-@pytest.mark.model
-def test_the_demo_model_knows_english(demo_model: LanguageModel) -> None:
-    model, tokenizer = demo_model
-    prompt = tokenizer("The capital of France is", return_tensors="pt")
-    with torch.inference_mode():
-        best = model(**prompt).logits[0, -1].topk(5).indices
-    assert " Paris" in [tokenizer.decode([token]) for token in best.tolist()]
-
-
-@pytest.mark.model
-def test_loading_again_uses_the_cache(
-    demo_model: LanguageModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(gguf_file: Path, folder: Path) -> None:
-        raise AssertionError("converted a second time")
-
-    monkeypatch.setattr(assets, "convert_gguf", refuse)
-    again = load_demo_model()
-    assert capsys.readouterr().err == ""
-    prompt = demo_model.tokenizer("Once upon a time", return_tensors="pt")
-    with torch.inference_mode():
-        torch.testing.assert_close(
-            again.model(**prompt).logits, demo_model.model(**prompt).logits, rtol=0, atol=0
-        )
+def test_the_demo_model_is_found_in_its_package() -> None:
     assert find_demo_model() == DEMO_MODEL.get()

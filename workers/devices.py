@@ -1,0 +1,48 @@
+"""Where a model runs and in which precision, by name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+import torch
+
+from bat.errors import InvalidInputError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def resolve_dtype(dtype: str) -> torch.dtype:
+    """Return the number type of that name."""
+    if dtype not in DTYPES:
+        close = difflib.get_close_matches(str(dtype), DTYPES, n=1)
+        advice = f" Did you mean {close[0]}?" if close else ""
+        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.{advice}")
+    return DTYPES[dtype]
+
+
+def resolve_device(device: str) -> str:
+    """Return the device's name with ``auto`` decided, or raise when this machine does not have it."""
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    asked = re.fullmatch(r"cpu|mps|cuda(?::(\d+))?", device)
+    if asked is None:
+        raise InvalidInputError(
+            f"device must be cpu, cuda, cuda:N, mps or auto; got {device!r}. "
+            "Use auto to take a GPU if there is one."
+        )
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise InvalidInputError("device mps was asked for, but torch finds none here. Use cpu or auto.")
+    if device.startswith("cuda"):
+        if not torch.cuda.is_available():
+            raise InvalidInputError(
+                f"device {device} was asked for, but torch finds no CUDA GPU here. "
+                "Use cpu or auto, or install a CUDA build of torch."
+            )
+        count, index = torch.cuda.device_count(), int(asked[1] or 0)
+        if index >= count:
+            raise InvalidInputError(
+                f"device {device} was asked for, but this machine has {count} CUDA GPU{'s' * (count > 1)}. "
+                f"Use cuda:0{f' to cuda:{count - 1}' if count > 1 else ''}."
+            )
+    return device

@@ -1,0 +1,240 @@
+"""Language models by name, ready to run, and checked to be what the method needs.
+
+smollm2-135m            the embedded default, which needs no network
+fake:v=1000,d=16        seeded random numbers, for tests and simulations (see fake_model)
+path/to/model.gguf      converted once into the cache
+path/to/folder          an ordinary model folder
+openai-community/gpt2   anything else is looked for on the model hub
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bat.basis import Basis
+from bat.errors import BatError, InvalidInputError
+from workers import fake_model, pretrained
+from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, prepare_model, report_on_stderr
+from workers.devices import resolve_device, resolve_dtype
+from workers.fingerprints import tokenizer_fingerprint, weight_fingerprint
+from workers.output_layer import check_output_layer, get_output_matrix
+
+EMBEDDED_MODELS: dict[str, EmbeddedAsset] = {"smollm2-135m": DEMO_MODEL}
+
+# The context length of a model whose configuration states none, such as a recurrent one.
+UNLIMITED_CONTEXT = sys.maxsize
+
+# Ends a document in the training text of many models whose tokenizer names a chat token as the end.
+_DOCUMENT_END = "<|endoftext|>"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a model is, in plain values: goes into job identities and messages."""
+
+    name: str
+    revision: str | None  # the hub's commit, or the converted folder; None when there is nothing to tell
+    device: str
+    dtype: str
+    vocabulary_size: int  # rows of the output matrix, of which some may be padding
+    hidden_size: int
+    context_length: int  # tokens, or UNLIMITED_CONTEXT
+    tokenizer_fingerprint: str
+    weight_fingerprint: str
+    end_tokens: tuple[int, ...]  # ids that end a text, ascending
+
+    def __str__(self) -> str:
+        """One line for people."""
+        limited = self.context_length != UNLIMITED_CONTEXT
+        context = f"{self.context_length:,}" if limited else "unlimited"
+        return (
+            f"{self.name}{f' at {self.revision}' if self.revision else ''}: "
+            f"vocabulary {self.vocabulary_size:,}, hidden size {self.hidden_size:,}, "
+            f"context {context}, {self.dtype} on {self.device}, "
+            f"tokenizer {self.tokenizer_fingerprint}, weights {self.weight_fingerprint}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LanguageModel:
+    """A causal language model ready for inference, and the tokenizer that belongs to it."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    info: ModelInfo
+    _bases: dict[int, Basis] = field(default_factory=dict, repr=False)
+
+    def basis(self, constraints: int = 20) -> Basis:
+        """The first singular vectors of the output matrix, kept in memory and in the cache folder."""
+        if constraints not in self._bases:
+            weight = get_output_matrix(self.model, self.info.name)
+            # A fake model's basis takes no time to make and is not worth a file.
+            cache = None if self.info.name.startswith(fake_model.PREFIX) else cache_folder()
+            self._bases[constraints] = Basis.from_matrix(weight, constraints, cache)
+        return self._bases[constraints]
+
+    def announce(self) -> str:
+        """One line that tells people what was loaded."""
+        return str(self.info)
+
+
+def load(
+    name: str, device: str = "auto", dtype: str = "float32", revision: str | None = None
+) -> LanguageModel:
+    """Load the model of that name, ready for inference, or say in one sentence why it cannot be used.
+
+    `device` is cpu, cuda, cuda:N, mps, or auto (cuda where there is one, else cpu); `dtype` is float32,
+    bfloat16 or float16; `revision` is a branch, tag or commit, for models of the hub alone.
+    """
+    device, number_type = resolve_device(device), resolve_dtype(dtype)
+    recipe = fake_model.parse(name) if _is_fake(name) else None
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    if recipe is not None:
+        _refuse_revision(name, revision)
+        name = str(recipe)
+        model, tokenizer = recipe.build(number_type)
+    else:
+        model, tokenizer, revision = _read(name, number_type, revision)
+
+    weights = weight_fingerprint(model.state_dict())  # while they are in main memory
+    model.eval().requires_grad_(False).to(device)
+    check_output_layer(model, name)
+    vocabulary_size, hidden_size = get_output_matrix(model, name).shape
+    _check_tokenizer(tokenizer, vocabulary_size, name)
+    info = ModelInfo(
+        name=name,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        vocabulary_size=vocabulary_size,
+        hidden_size=hidden_size,
+        context_length=_context_length(model),
+        tokenizer_fingerprint=tokenizer_fingerprint(tokenizer),
+        weight_fingerprint=weights,
+        end_tokens=_end_tokens(model, tokenizer, vocabulary_size),
+    )
+    if recipe is not None:
+        recipe.misbehave(model)  # last, so that the pass that checked the output layer is not counted
+    return LanguageModel(model, tokenizer, info)
+
+
+def _read(
+    name: str, dtype: torch.dtype, revision: str | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str | None]:
+    """Read a model that is not fake into main memory; also return its revision as resolved."""
+    if name in EMBEDDED_MODELS or _is_local(name):
+        _refuse_revision(name, revision)
+        folder = _model_folder(name)
+        converted = folder.name if folder.is_relative_to(cache_folder()) else None
+        return *pretrained.read_pretrained(str(folder), dtype), converted
+    commit = _fetch_commit(name, revision)
+    return *pretrained.read_pretrained(name, dtype, commit), commit
+
+
+def _is_fake(name: str) -> bool:
+    return name.startswith(fake_model.PREFIX) or name == "fake"
+
+
+def _is_local(name: str) -> bool:
+    """Whether a name can only mean a file or folder: it is one, or is spelt as no hub model is."""
+    spelt = name.startswith((".", "/", "~")) or name.lower().endswith(".gguf")
+    return spelt or Path(name).exists()
+
+
+def _refuse_revision(name: str, revision: str | None) -> None:
+    if revision is not None:
+        raise InvalidInputError(
+            f"A revision can be asked of hub models only; got {revision!r} for {name!r}. Leave it out."
+        )
+
+
+def _model_folder(name: str) -> Path:
+    """Return the model folder for an embedded model, a GGUF file or a folder, converting first if need be."""
+    if name in EMBEDDED_MODELS:
+        return prepare_model(EMBEDDED_MODELS[name].get(), cache_folder())
+    path = Path(name).expanduser()
+    if path.suffix.lower() == ".gguf":
+        return _convert(path)
+    if not path.is_dir():
+        found = "is a file of another kind" if path.exists() else "does not exist"
+        raise InvalidInputError(
+            f"A model's path must name a model folder or a .gguf file, but {name!r} {found}. "
+            "Check the spelling."
+        )
+    if not (path / "config.json").is_file():
+        raise InvalidInputError(
+            f"A model folder must hold a config.json, but {name!r} does not. "
+            "Give the folder that save_pretrained wrote."
+        )
+    return path
+
+
+def _convert(gguf_file: Path) -> Path:
+    if not gguf_file.is_file():
+        raise InvalidInputError(f"There is no GGUF file {str(gguf_file)!r}. Check the spelling.")
+    try:
+        return prepare_model(gguf_file, cache_folder())
+    except BatError:
+        raise
+    except Exception as error:  # the readers of GGUF raise whatever a damaged file leads them to
+        raise InvalidInputError(
+            f"The GGUF file {str(gguf_file)!r} could not be converted: {pretrained.first_sentence(error)}. "
+            "Check that it is whole and of an architecture that transformers reads."
+        ) from error
+
+
+def _fetch_commit(name: str, revision: str | None) -> str:
+    report_on_stderr(f"Looking for {name} on the model hub; the first time, it is downloaded ...")
+    try:
+        return pretrained.fetch_commit(name, revision)
+    except Exception as error:
+        embedded = difflib.get_close_matches(name.lower(), EMBEDDED_MODELS, n=1)
+        advice = f"Did you mean {embedded[0]}? Otherwise check" if embedded else "Check"
+        raise InvalidInputError(
+            f"The model {name!r} is no embedded model, file or folder, and could not be had from the hub: "
+            f"{pretrained.hub_refusal(error, revision)}. {advice} the spelling, give a model folder, set "
+            "HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
+        ) from error
+
+
+def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, vocabulary_size: int, name: str) -> None:
+    special = {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
+    plain = set(tokenizer.get_vocab().values()) - special
+    if not plain:
+        raise InvalidInputError(
+            f"The tokenizer of {name!r} must have tokens for text, but has none. "
+            "Put the tokenizer's files beside the weights."
+        )
+    # A special token may lie beyond the matrix, as the image token of Gemma 3's text models does: only a text
+    # that spells it out could lead to it.
+    if max(plain) >= vocabulary_size:
+        raise InvalidInputError(
+            f"The tokenizer of {name!r} must fit the output matrix, which has {vocabulary_size} rows, but it "
+            f"has token ids up to {max(plain)}. Give the tokenizer the model was trained with."
+        )
+
+
+def _context_length(model: PreTrainedModel) -> int:
+    config = model.config.get_text_config()
+    for key in ("max_position_embeddings", "max_seq_len"):
+        length = getattr(config, key, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return UNLIMITED_CONTEXT
+
+
+def _end_tokens(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, vocabulary_size: int
+) -> tuple[int, ...]:
+    found: set[object] = {tokenizer.eos_token_id, tokenizer.get_vocab().get(_DOCUMENT_END)}
+    for settings in (model.config, model.config.get_text_config(), model.generation_config):
+        named = getattr(settings, "eos_token_id", None)
+        found.update(named if isinstance(named, list | tuple) else [named])
+    return tuple(sorted(token for token in found if isinstance(token, int) and 0 <= token < vocabulary_size))

@@ -1,0 +1,154 @@
+"""The loaders of transformers and the hub, kept quiet, with errors that are one sentence.
+
+Nothing here ever runs code that comes with a model: ``trust_remote_code`` is refused everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from huggingface_hub import errors as hub_errors
+from huggingface_hub import hf_hub_download
+from huggingface_hub.utils import logging as hub_logging
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as transformers_logging
+
+from bat.errors import InvalidInputError
+
+_LONGEST_REASON = 240  # characters of a library's own message that are passed on
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keep bars, notices and warnings of the libraries from mixing with our own output."""
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_level = transformers_logging.get_verbosity()
+    hub_level = hub_logging.get_verbosity()
+    transformers_logging.disable_progress_bar()  # the hub's bars too
+    transformers_logging.set_verbosity(logging.ERROR)
+    hub_logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub_logging.set_verbosity(hub_level)
+        transformers_logging.set_verbosity(transformers_level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def first_sentence(error: BaseException) -> str:
+    """Return the first line of a library's message, cut to a readable length, without its full stop."""
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return line.rstrip(".") if len(line) <= _LONGEST_REASON else line[:_LONGEST_REASON] + " ..."
+
+
+def fetch_commit(name: str, revision: str | None) -> str:
+    """Return the commit of a hub model that a revision (a branch, a tag, a commit) stands for now.
+
+    Raises the errors of the hub's own library; `hub_refusal` puts them into words.
+    """
+    with quietly():
+        config_file = hf_hub_download(name, "config.json", revision=revision)
+    # The cache keeps each file under its commit: .../snapshots/<commit>/config.json.
+    return config_file.replace("\\", "/").split("/")[-2]
+
+
+def hub_refusal(error: Exception, revision: str | None) -> str:
+    """Say in half a sentence why the hub's library did not give a model."""
+    match error:
+        case hub_errors.HFValidationError():
+            return "it is not a name a hub model can have"
+        case hub_errors.GatedRepoError():
+            return "the hub gives it only to those who accepted its terms"
+        case hub_errors.RepositoryNotFoundError():
+            return "the hub has no such model, or keeps it private"
+        case hub_errors.RevisionNotFoundError():
+            return f"the hub has this model, but no revision {revision!r} of it"
+        case hub_errors.LocalEntryNotFoundError():
+            return "the hub could not be reached, and no earlier download was found"
+        case hub_errors.EntryNotFoundError():
+            return "the hub's copy has no config.json"
+    return f"the hub answered: {first_sentence(error)}"
+
+
+def read_pretrained(
+    source: str, dtype: torch.dtype, commit: str | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Read a model and its tokenizer from a folder, or from the hub at a commit, into main memory."""
+    place: dict[str, Any] = {
+        "pretrained_model_name_or_path": source,
+        "revision": commit,
+        "local_files_only": commit is None,
+        "trust_remote_code": False,
+    }
+    with quietly():
+        config = _read_config(source, place)
+        try:
+            model = read_weights(source, **place, config=config, dtype=dtype)
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise InvalidInputError(
+                f"The weights of {source!r} could not be loaded: {first_sentence(error)}. "
+                "Give a folder that save_pretrained wrote, or another model."
+            ) from error
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(**place)
+        except Exception as error:
+            raise InvalidInputError(
+                f"The tokenizer of {source!r} could not be loaded: {first_sentence(error)}. "
+                "Put the tokenizer's files beside the weights."
+            ) from error
+    return model, tokenizer
+
+
+def read_weights(source: str, **settings: Any) -> PreTrainedModel:
+    """Call the loader of transformers with these settings, and raise unless it found every weight."""
+    read: Any = AutoModelForCausalLM.from_pretrained(**settings, output_loading_info=True)
+    model: PreTrainedModel = read[0]
+    report: dict[str, Any] = read[1]
+    # transformers fills what a checkpoint lacks with random numbers, and would only have warned.
+    missing = sorted({*report["missing_keys"], *map(str, report["mismatched_keys"])})
+    if missing:
+        raise InvalidInputError(
+            f"The files of {source!r} must hold every weight of the model, but lack {len(missing)} of them, "
+            f"such as {missing[0]}. Give those of a complete language model."
+        )
+    return model
+
+
+def _read_config(source: str, place: dict[str, Any]) -> PreTrainedConfig:
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(**place)
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise InvalidInputError(
+                f"The model {source!r} needs code that comes with it, which is never run here. "
+                "Choose a model that transformers itself knows."
+            ) from error
+        raise InvalidInputError(
+            f"The configuration of {source!r} could not be read: {first_sentence(error)}. "
+            "Give a folder that save_pretrained wrote, or another model."
+        ) from error
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise InvalidInputError(
+            f"The model {source!r} must be a causal language model, but it is of type {config.model_type!r}, "
+            "for which transformers has no causal language model. Choose one that predicts next tokens, "
+            "such as gpt2."
+        )
+    return config
