@@ -1,0 +1,126 @@
+"""Texts in local files: JSONL and Parquet (a text a row), plain text (a text a file).
+
+JSONL and plain text may be compressed with gzip. A folder stands for all such files in it and below.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from bat.errors import InvalidInputError
+from workers.corpora.columns import require_column, text_of
+
+_Reader = Callable[[Path, str], Iterator[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalText:
+    """The texts in local files. The files' content is the revision; where they lie is not part of it."""
+
+    paths: tuple[Path, ...]
+    column: str
+    revision: str = field(init=False)
+    streamed: bool = False
+
+    def __post_init__(self) -> None:
+        digests = []
+        for path in self.paths:
+            with path.open("rb") as stream:
+                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
+        together = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
+        object.__setattr__(self, "revision", f"sha256:{together[:16]}")
+
+    def texts(self) -> Iterator[str | None]:
+        """Read the texts afresh."""
+        for path in self.paths:
+            try:
+                yield from _READERS[_suffix(path)](path, self.column)
+            except InvalidInputError:
+                raise
+            except (OSError, EOFError, ValueError, zlib.error) as error:
+                raise InvalidInputError(
+                    f"{path} must be a {_suffix(path)} file of UTF-8 text, but reading it gave: {error}. "
+                    "Check that it is complete."
+                ) from error
+
+    def is_broken(self, text: str) -> bool:
+        """Whether a text is damaged: what people give us is taken as it is."""
+        return False
+
+
+def open_files(path: Path, column: str) -> LocalText:
+    """Return the texts of a file, or of every readable file in a folder and below."""
+    path = path.absolute()  # another process may stand in another folder
+    if path.is_dir():
+        paths = tuple(sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file)))
+        if not paths:
+            raise InvalidInputError(
+                f"a corpus folder must hold files ending in {', '.join(SUFFIXES)}; there are none in {path}."
+            )
+        return LocalText(paths, column)
+    if not path.is_file():
+        raise InvalidInputError(f"corpus file {path} must exist, but there is no such file or folder.")
+    if not _suffix(path):
+        raise InvalidInputError(f"a corpus file must end in {', '.join(SUFFIXES)}; got {path}.")
+    return LocalText((path,), column)
+
+
+def _read_jsonl(path: Path, column: str) -> Iterator[str | None]:
+    with _open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"line {number} of {path}"
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise InvalidInputError(f"{where} must be a JSON object; it is not: {error}.") from error
+            if not isinstance(row, dict):
+                raise InvalidInputError(f"{where} must be a JSON object; got {type(row).__name__}.")
+            yield text_of(row, column, where)
+
+
+def _read_parquet(path: Path, column: str) -> Iterator[str | None]:
+    # Imported here: it is only needed for such files, and takes a moment.
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
+    with pyarrow.parquet.ParquetFile(path) as table:
+        require_column(table.schema_arrow.names, column, str(path))
+        for batch in table.iter_batches(batch_size=1024, columns=[column]):
+            for row in batch.to_pylist():
+                yield text_of(row, column, str(path))
+
+
+def _read_text(path: Path, column: str) -> Iterator[str | None]:
+    with _open_text(path) as opened:
+        yield opened.read()
+
+
+_READERS: dict[str, _Reader] = {
+    ".jsonl": _read_jsonl,
+    ".jsonl.gz": _read_jsonl,
+    ".parquet": _read_parquet,
+    ".txt": _read_text,
+    ".txt.gz": _read_text,
+}
+SUFFIXES = tuple(_READERS)
+
+
+def _suffix(path: Path) -> str:
+    """Return the suffix that says how to read a file, or nothing."""
+    name = path.name.lower()
+    return max((suffix for suffix in _READERS if name.endswith(suffix)), key=len, default="")
+
+
+def _open_text(path: Path) -> TextIO:
+    # "utf-8-sig" also takes away the byte order mark that some editors put first.
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")

