@@ -9,8 +9,12 @@ import numpy.typing as npt
 
 import bat
 from bat.basis import Basis
-from workers.assets import cache_folder, load_demo_model
-from workers.human_text import human_next_tokens, read_news_articles
+from workers import models
+from workers.assets import cache_folder
+from workers.corpora import open_corpus
+from workers.output_layer import get_output_matrix
+from workers.positions import draw_from_corpus
+from workers.reading import read
 
 COUNT = 200
 SEED = 0
@@ -33,16 +37,17 @@ class Contexts:
 
 def load_contexts(limit: int = COUNT) -> Contexts:
     """The first ``limit``; computed once and kept in the cache: the model is not what is measured here."""
-    path = cache_folder() / "benchmarks" / f"human-{COUNT}-{SEED}.npz"
+    path = cache_folder() / "benchmarks" / f"human-{COUNT}-{SEED}-2.npz"
     if not path.is_file():
-        model, tokenizer = load_demo_model()
-        found = human_next_tokens(
-            model, tokenizer, read_news_articles(), count=COUNT, per_document=4, seed=SEED
-        )
-        weight = model.get_output_embeddings().weight.detach().numpy()
+        demo = models.load("smollm2-135m", device="cpu")
+        drawn = draw_from_corpus(open_corpus("news", split="all"), demo.tokenizer, COUNT, seed=SEED)
+        batches = list(read(demo, *drawn))
+        logits = np.concatenate([batch.logits for batch in batches])
+        tokens = np.concatenate([batch.tokens for batch in batches])
+        weight = get_output_matrix(demo.model, "smollm2-135m").numpy()
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".partial.npz")
-        np.savez(draft, weight=weight, logits=found.logits, tokens=found.tokens)
+        np.savez(draft, weight=weight, logits=logits, tokens=tokens)
         draft.replace(path)
     with np.load(path) as stored:
         logits, tokens = stored["logits"][:limit], stored["tokens"][:limit]

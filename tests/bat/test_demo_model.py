@@ -8,8 +8,10 @@ import pytest
 
 import bat
 from tests import exact
-from workers.assets import LanguageModel, cache_folder
-from workers.human_text import human_next_tokens, read_news_articles
+from workers.corpora import open_corpus
+from workers.models import LanguageModel
+from workers.positions import draw_from_corpus
+from workers.reading import read
 
 pytestmark = pytest.mark.model
 
@@ -18,14 +20,15 @@ COUNT = 200
 
 @pytest.fixture(scope="module")
 def basis(demo_model: LanguageModel) -> bat.Basis:
-    weight = demo_model.model.get_output_embeddings().weight
-    return bat.Basis.from_matrix(weight, 20, cache_dir=cache_folder())
+    return demo_model.basis(20)
 
 
 @pytest.fixture(scope="module")
 def contexts(demo_model: LanguageModel) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    found = human_next_tokens(*demo_model, read_news_articles(), count=COUNT, per_document=4, seed=0)
-    return bat.softmax(found.logits), found.tokens
+    drawn = draw_from_corpus(open_corpus("news", split="all"), demo_model.tokenizer, COUNT)
+    batches = list(read(demo_model, *drawn))
+    probs = bat.softmax(np.concatenate([batch.logits for batch in batches]))
+    return probs, np.concatenate([batch.tokens for batch in batches])
 
 
 @pytest.fixture(scope="module")
