@@ -1,0 +1,144 @@
+"""What happened at every token of a generation, and its compact encoding.
+
+A full comparison is some fifty million tokens, so a trace is stored as one compressed block of bytes for
+each generation: for every token its id, probability and threshold; for the few tokens that were anything
+but accepted at once, how they were accepted, what was refused before them and what the solver did. That
+comes to about 11 bytes a token (`make bench` measures it). Wall-clock time is not in it, so that equal
+results are equal bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.errors import InvalidInputError
+from bat.sampling import Acceptance
+
+_FORMAT = 1
+_HEADER = struct.Struct("<BBIII")  # format, bytes per token id, tokens, eventful tokens, refused tokens
+_LEVEL = 6
+
+IdArray = npt.NDArray[np.int32]
+SingleArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A row for each token generated. `refused` holds the tokens passed over, in the order of the rows:
+    `refusals[t]` of them belong to row t."""
+
+    token_ids: IdArray  # [n]
+    probabilities: SingleArray  # [n] under the model
+    thresholds: SingleArray  # [n] NaN for a rule without one
+    acceptance: npt.NDArray[np.uint8]  # [n] bat.Acceptance
+    refusals: IdArray  # [n]
+    undecided: IdArray  # [n] of the refusals, those that no bound could settle
+    programs: IdArray  # [n] linear programs
+    pivots: IdArray  # [n] their simplex steps
+    passes: IdArray  # [n] and passes over the vocabulary
+    refused: IdArray  # [sum of refusals]
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    def refused_before(self, position: int) -> list[int]:
+        """The tokens passed over before the token at `position`, in order."""
+        start = int(self.refusals[:position].sum())
+        found: list[int] = self.refused[start : start + int(self.refusals[position])].tolist()
+        return found
+
+
+# The columns that are zero for every token accepted at once.
+_EVENTS = ("acceptance", "refusals", "undecided", "programs", "pivots", "passes")
+
+
+def encode_trace(trace: Trace) -> bytes:
+    """The trace as bytes; equal traces give equal bytes."""
+    width = 2 if len(trace) == 0 or _largest_id(trace) < 1 << 16 else 4
+    ids = np.dtype(f"<u{width}")
+    events = np.stack([getattr(trace, name).astype("<i4") for name in _EVENTS])  # [6, n]
+    eventful = np.flatnonzero(events.any(axis=0))
+    parts = [
+        trace.token_ids.astype(ids),
+        # The same byte of all numbers stands together: exponents repeat, and compress well.
+        _by_byte(trace.probabilities.astype("<f4")),
+        _by_byte(trace.thresholds.astype("<f4")),
+        np.diff(eventful, prepend=0).astype("<u2"),
+        _by_byte(events[:, eventful].ravel()),
+        trace.refused.astype(ids),
+    ]
+    header = _HEADER.pack(_FORMAT, width, len(trace), eventful.size, trace.refused.size)
+    return header + zlib.compress(b"".join(part.tobytes() for part in parts), _LEVEL)
+
+
+def decode_trace(data: bytes) -> Trace:
+    """The trace that `encode_trace` made these bytes of."""
+    try:
+        version, width, count, eventful, refused = _HEADER.unpack_from(data)
+        if version != _FORMAT:
+            raise InvalidInputError(
+                f"a trace must have format {_FORMAT}; got {version}. It was written by another version of "
+                "bat-harness: read it with that one."
+            )
+        reader = _Reader(zlib.decompress(data[_HEADER.size :]))
+        ids = np.dtype(f"<u{width}")
+        token_ids = reader.take(ids, count).astype(np.int32)
+        probabilities, thresholds = (reader.take_by_byte("<f4", count).astype(np.float32) for _ in range(2))
+        places = np.cumsum(reader.take(np.dtype("<u2"), eventful), dtype=np.int64)
+        events = np.zeros((len(_EVENTS), count), np.int32)
+        events[:, places] = reader.take_by_byte("<i4", len(_EVENTS) * eventful).reshape(len(_EVENTS), -1)
+        passed_over = reader.take(ids, refused).astype(np.int32)
+    except (struct.error, zlib.error, ValueError, IndexError, TypeError) as error:
+        raise InvalidInputError(
+            f"a trace must be what encode_trace made; these {len(data)} bytes are damaged ({error})."
+        ) from error
+    acceptance, refusals, undecided, programs, pivots, passes = events
+    return Trace(
+        token_ids=token_ids,
+        probabilities=probabilities,
+        thresholds=thresholds,
+        acceptance=acceptance.astype(np.uint8),
+        refusals=refusals,
+        undecided=undecided,
+        programs=programs,
+        pivots=pivots,
+        passes=passes,
+        refused=passed_over,
+    )
+
+
+def acceptance_counts(trace: Trace) -> dict[str, int]:
+    """How many tokens were accepted in each way, by name."""
+    counts = np.bincount(trace.acceptance, minlength=len(Acceptance))
+    return {way.name.lower(): int(counts[way]) for way in Acceptance}
+
+
+def _largest_id(trace: Trace) -> int:
+    return int(max(trace.token_ids.max(), trace.refused.max(initial=0)))
+
+
+def _by_byte(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(values.view(np.uint8).reshape(values.size, values.itemsize).T)
+
+
+class _Reader:
+    """Takes one column after another from bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, dtype: np.dtype[np.generic], count: int) -> npt.NDArray[np.generic]:
+        column = np.frombuffer(self._data, dtype, count, self._at)
+        self._at += column.nbytes
+        return column
+
+    def take_by_byte(self, dtype: str, count: int) -> npt.NDArray[np.generic]:
+        size = np.dtype(dtype).itemsize
+        planes = self.take(np.dtype(np.uint8), size * count).reshape(size, count)
+        return np.ascontiguousarray(planes.T).view(dtype).ravel()
