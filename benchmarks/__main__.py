@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth, programs, whole
+from benchmarks import generation, growth, programs, whole
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
-SECTIONS = ("programs", "whole", "growth")
+SECTIONS = ("programs", "whole", "growth", "generation")
 
 
 def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
@@ -27,6 +27,8 @@ def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[
         yield from whole.measure(contexts)
     if "growth" in sections:
         yield from growth.measure(contexts, folder)
+    if "generation" in sections:
+        yield from generation.measure()
 
 
 def main() -> int:
