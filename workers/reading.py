@@ -108,7 +108,8 @@ def _read_batch(model: PreTrainedModel, batch: Sequence[_Reading]) -> LogitArray
     mask = torch.zeros((len(batch), width), dtype=torch.long)
     for row, reading in enumerate(batch):
         length = len(reading.token_ids) - 1
-        token_ids[row, :length] = torch.from_numpy(reading.token_ids[:-1])
+        # A copy: arrays that arrive through Ray cannot be written to, which torch does not like.
+        token_ids[row, :length] = torch.from_numpy(reading.token_ids[:-1].copy())
         mask[row, :length] = 1
     sources = np.concatenate([reading.positions - 1 for reading in batch])
     owners = np.repeat(np.arange(len(batch)), [len(reading.positions) for reading in batch])
