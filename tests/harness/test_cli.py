@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
+import sys
 
 import pytest
 
@@ -31,6 +33,20 @@ def test_a_foreseen_error_prints_one_line_and_exits_with_1(
     err = capsys.readouterr().err
     assert err.splitlines()[-1] == "error: the model is not installed; install it with: make setup"
     assert "Traceback" not in err
+
+
+def test_help_names_every_command_and_waits_for_nothing_heavy() -> None:
+    # In a process of its own, because the tests have imported everything already.
+    heavy = ("torch", "numpy", "transformers", "numba")
+    program = (
+        "import sys, harness.cli\n"
+        "try: harness.cli.main(['--help'])\n"
+        f"finally: sys.exit([name for name in {heavy} if name in sys.modules] or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for command in ("preview", "next"):
+        assert f" {command} " in done.stdout
 
 
 def test_an_unknown_option_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:

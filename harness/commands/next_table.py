@@ -1,0 +1,153 @@
+"""The table of `bat-harness next`, made to fit a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from harness.next_token import Method, NextTokens, Row
+    from workers.models import LanguageModel
+
+_WIDE = 100  # columns of a terminal with room to spare
+_LONGEST_PROMPT = 60  # characters shown of it
+
+_WORDS = {
+    "yes": Text("yes", "green"),
+    "basis": Text("basis", "bold cyan"),
+    "no": Text("no", "dim"),
+    "?": Text("?", "bold red"),
+}
+_MEANINGS = {
+    "yes": "accepted for its probability",
+    "basis": "below the method's threshold, yet accepted: every distribution that the output matrix cannot "
+    "tell from the model's, and that does not stray far from it, has this token",
+    "no": "refused",
+    "?": "neither could be proved in the time allowed",
+}
+
+
+def print_table(
+    console: Console, found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]
+) -> None:
+    """Print the table, what it is about before it, and what its words mean after it."""
+    console.print(_title(found, language_model, token_ids))
+    console.print(_table(found, language_model, token_ids, wide=console.width >= _WIDE))
+    console.print()
+    console.print(_legend(found), width=min(console.width, _WIDE))
+    if any(method.accepted is None for method in found.methods):
+        print_note(console, "How many tokens a basis-aware method accepts is counted with --all.")
+
+
+def print_note(console: Console, note: str) -> None:
+    """Print a sentence below the table."""
+    console.print(Text(note, "dim"), width=min(console.width, _WIDE))
+
+
+def _title(found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> Text:
+    context = _context(language_model, token_ids)
+    shown = context if len(context) <= _LONGEST_PROMPT else "..." + context[-_LONGEST_PROMPT:]
+    facts = f"{language_model.info.name}, entropy {found.entropy:.2f} nats"
+    return Text.assemble("Next token after ", (shown, "bold"), "\n", (facts, "dim"), "\n")
+
+
+def _table(
+    found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int], *, wide: bool
+) -> Table:
+    from harness.commands.prompts import token_text, visible
+
+    with_critical = any(row.critical for row in found.rows)
+    table = Table(
+        box=box.SIMPLE,
+        padding=(0, int(wide)),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        show_footer=True,
+        footer_style="not bold",
+    )
+    table.add_column("\n\nrank", justify="right", no_wrap=True)
+    table.add_column("\n\nprob", justify="right", no_wrap=True)
+    # The one column that gives way when the terminal is narrow: tokens have no space to wrap at.
+    table.add_column("\n\ntoken", "threshold\ntokens", overflow="ellipsis")
+    if with_critical:
+        table.add_column("\ncritical\nthreshold", justify="right", no_wrap=True)
+    for method in found.methods:
+        table.add_column(_header(method), _footer(method), justify="right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(
+            str(row.rank),
+            _number(row.probability),
+            Text(visible(token_text(language_model.tokenizer, token_ids, row.token)), "bold"),
+            *([_interval(row)] if with_critical else []),
+            *_verdicts(row, found.methods),
+        )
+    return table
+
+
+def _header(method: Method) -> str:
+    name, _, parameter = str(method.rule).partition("=")
+    aware, name = ("ba-", name.removeprefix("ba-")) if method.rule.basis_aware else ("", name)
+    return f"{aware}\n{name}\n{parameter}"
+
+
+def _footer(method: Method) -> str:
+    threshold = "none" if method.threshold is None else _number(method.threshold)
+    count = "" if method.accepted is None else f"{method.accepted:,}"
+    return f"{threshold}\n{count}{f' + {method.undecided:,}?' if method.undecided else ''}"
+
+
+def _verdicts(row: Row, methods: Sequence[Method]) -> list[Text]:
+    by_name = {method.rule.name: verdict for method, verdict in zip(methods, row.verdicts, strict=True)}
+    cells = []
+    for method, verdict in zip(methods, row.verdicts, strict=True):
+        below = method.threshold is not None and row.probability < method.threshold
+        plain = by_name.get(method.rule.name.removeprefix("ba-"))
+        match str(verdict):
+            case "accept":
+                cells.append(_WORDS["basis" if method.rule.basis_aware and below else "yes"])
+            case "reject":
+                cells.append(Text("no", "yellow") if plain == "accept" else _WORDS["no"])
+            case _:
+                cells.append(_WORDS["?"])
+    return cells
+
+
+def _interval(row: Row) -> str:
+    from harness.next_token import CRITICAL_CAP
+
+    if row.critical is None:
+        return ""
+    lower, upper = row.critical
+    if lower >= CRITICAL_CAP:
+        return f"> {CRITICAL_CAP}"
+    return _number(upper) if _number(lower) == _number(upper) else f"{_number(lower)} to {_number(upper)}"
+
+
+def _number(value: float) -> str:
+    """A probability in seven characters, so that decimal points stand below each other."""
+    return f"{value:.5f}" if value >= 1e-4 or value == 0.0 else f"{value:.1e}"
+
+
+def _legend(found: NextTokens) -> Table:
+    """Say what those words mean that the table has."""
+    said = {cell.plain for row in found.rows for cell in _verdicts(row, found.methods)}
+    legend = Table.grid(padding=(0, 2))
+    for word, meaning in _MEANINGS.items():
+        if word in said:
+            legend.add_row(_WORDS[word], Text(meaning, "dim"))
+    return legend
+
+
+def _context(language_model: LanguageModel, token_ids: Sequence[int]) -> str:
+    """Show what the model was given, special tokens included."""
+    from harness.commands.prompts import visible
+
+    text = language_model.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False)
+    return visible(str(text)).replace("␣", " ")

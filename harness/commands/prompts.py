@@ -1,0 +1,91 @@
+"""From a prompt to the token ids a model is given, and from tokens to something one can see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from workers.models import LanguageModel
+
+# Stands between documents in the training text of GPT-2 and many others.
+_DOCUMENT_END = "<|endoftext|>"
+# Enough of the tokens before a token to tell what it adds to them.
+_TOKENS_BEFORE = 8
+
+
+def encode_prompt(
+    language_model: LanguageModel, prompt: str, *, document_start: bool = True
+) -> tuple[int, ...]:
+    """Return the ids of a prompt, after what the tokenizer puts before every text.
+
+    Where that is nothing, as with GPT-2, ``document_start`` puts the token there that stands between
+    documents. The paper does so; a model says odd things about a word that is the very first token it reads.
+    """
+    from workers.encoding import encode, leading_ids
+
+    tokenizer, info = language_model.tokenizer, language_model.info
+    ids = encode(tokenizer, prompt)
+    if document_start and not leading_ids(tokenizer):
+        named = tokenizer.get_vocab().get(_DOCUMENT_END)
+        candidates = [named, tokenizer.bos_token_id, tokenizer.eos_token_id]
+        ids = (*[token for token in candidates if isinstance(token, int)][:1], *ids)
+    if not ids:
+        raise InvalidInputError(
+            "the prompt must have at least one token; got an empty one. "
+            "Write a word, or leave out --no-document-start."
+        )
+    if len(ids) > info.context_length:
+        raise InvalidInputError(
+            f"the prompt must fit into the {info.context_length} tokens that {info.name} reads; got "
+            f"{len(ids)} tokens. Shorten it."
+        )
+    return ids
+
+
+def token_text(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], token: int) -> str:
+    """Return what a token adds to the tokens before it.
+
+    Special tokens give their names. Bytes that are no whole character are kept as Python keeps undecodable
+    bytes (the error handler surrogateescape); ``visible`` shows them as bytes.
+    """
+    from workers.encoding import decode_continuation
+
+    name = tokenizer.convert_ids_to_tokens(token) if token < len(tokenizer) else None
+    if not isinstance(name, str):
+        return f"<unused {token}>"  # output matrices have a few rows more than there are tokens
+    if token in tokenizer.all_special_ids:
+        return name
+    text = decode_continuation(tokenizer, before[-_TOKENS_BEFORE:], [token])
+    if "\ufffd" not in text:
+        return text
+    alphabet = _byte_alphabet()
+    if set(name) <= alphabet.keys():
+        return bytes(alphabet[letter] for letter in name).decode("utf-8", "surrogateescape")
+    return name  # tokenizers without that alphabet spell bytes out: <0xE2>
+
+
+def visible(text: str) -> str:
+    """Return text with spaces as ␣, and what cannot be seen or would steer the terminal as escapes."""
+    return "".join(map(_visible, text))
+
+
+def _visible(letter: str) -> str:
+    if letter == " ":
+        return "␣"
+    if "\udc80" <= letter <= "\udcff":
+        return f"\\x{ord(letter) - 0xDC00:02x}"
+    if letter == "\\" or not letter.isprintable():
+        return letter.encode("unicode_escape").decode()
+    return letter
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """The letters that stand for the 256 bytes in byte-level vocabularies."""
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # these stand for themselves
+    others = sorted(set(range(0x100)) - set(own))
+    return {chr(byte): byte for byte in own} | {chr(0x100 + place): byte for place, byte in enumerate(others)}

@@ -1,0 +1,119 @@
+"""A prompt continued token by token: how each token came to be accepted, what was refused before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import bat
+from workers.encoding import decode_continuation
+from workers.generation import Generation, GenerationSettings, generate
+from workers.models import LanguageModel
+from workers.positions import TokenizedDocument
+from workers.prefixes import Prefix
+from workers.reading import read
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One token of a continuation, and the text that it adds."""
+
+    token: int
+    text: str
+    probability: float
+    threshold: float  # NaN for a rule without one
+    acceptance: bat.Acceptance
+    refused: tuple[int, ...]  # tokens drawn before it and passed over
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A prompt and what was written after it."""
+
+    prompt: Prefix
+    generation: Generation
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A token that was drawn and passed over, where, and why. Plain rules refuse without a reason to give."""
+
+    position: int  # of the piece before which it was drawn
+    token: int
+    probability: float
+    threshold: float
+    explanation: bat.Explanation | None
+
+
+def continue_prompt(
+    language_model: LanguageModel,
+    prompt: Prefix,
+    settings: GenerationSettings,
+    progress: Callable[[int], None] | None = None,
+) -> Continuation:
+    """Continue a prompt; the same prompt, settings and seed give the same text."""
+    [generation] = generate(language_model, [prompt], settings, progress=progress)
+    trace = generation.trace
+    ids = trace.token_ids.tolist()
+    texts = _added_texts(language_model, prompt.token_ids, ids)
+    pieces = tuple(
+        Piece(
+            token=ids[position],
+            text=texts[position],
+            probability=float(trace.probabilities[position]),
+            threshold=float(trace.thresholds[position]),
+            acceptance=bat.Acceptance(int(trace.acceptance[position])),
+            refused=tuple(trace.refused_before(position)),
+        )
+        for position in range(len(trace))
+    )
+    return Continuation(prompt, generation, pieces)
+
+
+def explain_refusals(
+    language_model: LanguageModel, continuation: Continuation, settings: GenerationSettings
+) -> list[Refusal]:
+    """Why each refused token was refused, in the order of the draws.
+
+    The distributions are computed again by one pass over the whole text.
+    """
+    places = [place for place, piece in enumerate(continuation.pieces) if piece.refused]
+    if not places:
+        return []
+    start = len(continuation.prompt.token_ids)
+    ids = np.array([*continuation.prompt.token_ids, *(piece.token for piece in continuation.pieces)])
+    document = TokenizedDocument(continuation.prompt.id, ids)
+    positions = {document.id: np.array(places) + start}
+    [batch] = read(language_model, [document], positions)
+    probs = bat.softmax(batch.logits)  # [places, v]
+    basis = language_model.basis(settings.constraints) if settings.rule.basis_aware else None
+
+    def decode(token: int) -> str:
+        return str(language_model.tokenizer.decode([token]))
+
+    refusals = []
+    for row, place in enumerate(places):
+        piece = continuation.pieces[place]
+        for token in piece.refused:
+            explanation = None
+            if basis is not None:
+                explanation = bat.explain(basis, probs[row], token, piece.threshold, decode=decode, top=4)
+            refusals.append(Refusal(place, token, float(probs[row, token]), piece.threshold, explanation))
+    return refusals
+
+
+def _added_texts(language_model: LanguageModel, prompt: Sequence[int], ids: Sequence[int]) -> list[str]:
+    """What each token adds to the text. A character in several tokens belongs to the last of them."""
+    texts: list[str] = []
+    so_far = ""
+    for end in range(1, len(ids) + 1):
+        text = decode_continuation(language_model.tokenizer, prompt, ids[:end])
+        if text.endswith("\ufffd") and end < len(ids):  # half a character
+            texts.append("")
+            continue
+        texts.append(text[len(so_far) :] if text.startswith(so_far) else text)
+        so_far = text
+    return texts
