@@ -1,0 +1,52 @@
+"""Sweeps as YAML: read, checked, and spread out into the settings that are to be run.
+
+load_config        a sweep from a file, with overrides; errors name the line       loading.py
+SweepConfig        every key, its default and its meaning                          schema.py, experiment.py
+Method, Stage      where parameters come from; what is done in which order         methods.py, stages.py
+Resources          how the work is done, which enters no identity                  resources.py
+expand             each stage x model x method x parameter x constraints x seed    expansion.py
+run_identity       what runs of the same sweep have in common, to be hashed        canonical.py
+summarize          what a sweep comes to, in numbers                               summary.py
+"""
+
+from harness.config.canonical import run_identity, to_yaml
+from harness.config.errors import ConfigError, Problem
+from harness.config.expansion import (
+    AtRate,
+    BestOf,
+    EqualRate,
+    MeasureInstance,
+    MethodInstance,
+    Parameter,
+    Resolved,
+    Setting,
+    expand,
+    measurements,
+)
+from harness.config.loading import LoadedConfig, load_config, parse_config
+from harness.config.schema import SweepConfig
+from harness.config.summary import StageSummary, SweepSummary, summarize
+
+__all__ = [
+    "AtRate",
+    "BestOf",
+    "ConfigError",
+    "EqualRate",
+    "LoadedConfig",
+    "MeasureInstance",
+    "MethodInstance",
+    "Parameter",
+    "Problem",
+    "Resolved",
+    "Setting",
+    "StageSummary",
+    "SweepConfig",
+    "SweepSummary",
+    "expand",
+    "load_config",
+    "measurements",
+    "parse_config",
+    "run_identity",
+    "summarize",
+    "to_yaml",
+]

@@ -1,0 +1,199 @@
+"""Whether the parts of a sweep fit together: names, references between methods, and the order of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bat.errors import InvalidInputError
+from bat.rules import get_rule_class, rule_names
+from harness.config.errors import Path, Problem, did_you_mean, spell
+from harness.config.methods import Choice, Match, Method, parameter_problem
+
+if TYPE_CHECKING:
+    from harness.config.schema import SweepConfig
+    from harness.config.stages import Stage
+
+
+def find_problems(config: SweepConfig) -> Iterator[Problem]:
+    """Find what is wrong with a sweep whose parts are each right; nothing when it can be run."""
+    problems = [*_names(config), *_references(config)]
+    if not problems:
+        # Without names that lead somewhere, there is no telling what a stage needs.
+        problems = [*_measured_once(config), *_stages(config)]
+    yield from dict.fromkeys(problems)
+
+
+def find_match(method: Method) -> Match | None:
+    """Return what a method is matched to, if it is."""
+    return method.parameter.match if isinstance(method.parameter, Choice) else None
+
+
+def get_reference(config: SweepConfig, match: Match) -> Method:
+    """Return the method that another one is matched to: one of the sweep's, or a rule at a parameter."""
+    listed = next((method for method in config.methods if method.title == match.method), None)
+    if listed is None:
+        return Method(rule=match.method, parameter=match.parameter)
+    return listed if match.parameter is None else listed.model_copy(update={"parameter": match.parameter})
+
+
+def find_selection(config: SweepConfig, before: Stage, model: str, method: Method) -> Stage | None:
+    """Return the last stage before another that runs the candidates of a method whose best is sought."""
+    best = method.parameter.best if isinstance(method.parameter, Choice) else None
+    for stage in reversed(_before(config, before)):
+        runs = stage.kind == "generate" and method.title in [
+            known.title for known in config.methods_of(stage)
+        ]
+        if best and runs and stage.text_split == best.split and _has(config, stage, model):
+            return stage
+    return None
+
+
+def _names(config: SweepConfig) -> Iterator[Problem]:
+    methods = [method.title for method in config.methods]
+    models = [model.title for model in config.models]
+    yield from _unique("methods", methods, "name")
+    yield from _unique("models", models, "label")
+    yield from _unique("stages", [stage.name for stage in config.stages], "name")
+    for i, method in enumerate(config.methods):
+        if method.title in rule_names() and method.title != method.rule:
+            sentence = (
+                f"{method.title!r} is the name of another rule than {method.rule}. Choose another name."
+            )
+            yield Problem(("methods", i, "name"), sentence)
+    for i, stage in enumerate(config.stages):
+        for key, chosen, known in (("methods", stage.methods, methods), ("models", stage.models, models)):
+            for j, title in enumerate(chosen or ()):
+                if title not in known:
+                    sentence = f"there is no {key[:-1]} {title!r} in this sweep.{did_you_mean(title, known)}"
+                    yield Problem(("stages", i, key, j), sentence)
+        if stage.kind == "generate" and not methods:
+            yield Problem(
+                ("stages", i),
+                "the stage has no methods to run. Add methods to the sweep, or set kind: measure.",
+            )
+
+
+def _unique(key: str, titles: Sequence[str], advised: str) -> Iterator[Problem]:
+    for i, title in enumerate(titles):
+        first = titles.index(title)
+        if first < i:
+            sentence = f"{title!r} is already {spell((key, first))}. Give one of them a {advised} of its own."
+            yield Problem((key, i), sentence)
+
+
+def _references(config: SweepConfig) -> Iterator[Problem]:
+    titles = [method.title for method in config.methods]
+    for i, method in enumerate(config.methods):
+        match = find_match(method)
+        if match is None:
+            continue
+        path: Path = ("methods", i, "parameter", "match")
+        if match.method in titles:
+            rule = config.get_method(match.method).rule_class
+        else:
+            try:
+                rule = get_rule_class(match.method)
+            except InvalidInputError:
+                sentence = f"there is no method or rule {match.method!r}."
+                yield Problem(
+                    (*path, "method"), sentence + did_you_mean(match.method, [*titles, *rule_names()])
+                )
+                continue
+            if match.parameter is None and not rule.takes_no_parameter:
+                sentence = (
+                    f"no method is called {match.method!r}, so the rule of that name needs a parameter."
+                )
+                yield Problem((*path, "method"), sentence)
+        for j, value in enumerate(match.parameter or ()):
+            if problem := parameter_problem(rule, value, (*path, "parameter", j)):
+                yield problem
+    yield from _circles(config)
+
+
+def _circles(config: SweepConfig) -> Iterator[Problem]:
+    by_title = {method.title: method for method in config.methods}
+    for i, method in enumerate(config.methods):
+        walk = [method.title]
+        following = method
+        while (match := find_match(following)) and match.parameter is None and match.method in by_title:
+            walk.append(match.method)
+            if match.method in walk[:-1]:
+                # A circle is told of by its members, not by those who lead into it.
+                if match.method == method.title:
+                    told = " -> ".join(walk)
+                    sentence = f"methods are matched in a circle, {told}. Give one of them a parameter."
+                    yield Problem(("methods", i, "parameter", "match"), sentence)
+                break
+            following = by_title[match.method]
+
+
+def _measured_once(config: SweepConfig) -> Iterator[Problem]:
+    measured: dict[str, str] = {}
+    for i, stage in enumerate(config.stages):
+        for model in config.models_of(stage) if stage.kind == "measure" else ():
+            if model.title in measured:
+                other = measured[model.title]
+                sentence = (
+                    f"stage {other!r} measures model {model.title!r} already. Leave it out of one of them."
+                )
+                yield Problem(("stages", i), sentence)
+            measured.setdefault(model.title, stage.name)
+
+
+def _stages(config: SweepConfig) -> Iterator[Problem]:
+    for i, stage in enumerate(config.stages):
+        for method in config.methods_of(stage):
+            for needed in _with_references(config, method):
+                lacking = [list(_needs(config, i, model.title, needed)) for model in config.models_of(stage)]
+                # The first model for which something is lacking stands for all.
+                yield from next(filter(None, lacking), [])
+
+
+def _with_references(config: SweepConfig, method: Method) -> Iterator[Method]:
+    yield method
+    while match := find_match(method):
+        method = get_reference(config, match)
+        yield method
+
+
+def _needs(config: SweepConfig, index: int, model: str, method: Method) -> Iterator[Problem]:
+    """What a stage needs for one method and is not there."""
+    if not isinstance(method.parameter, Choice):
+        return
+    stage, title, path = config.stages[index], method.title, ("stages", index)
+    best = method.parameter.best
+    if best is not None:
+        if stage.text_split != best.split and find_selection(config, stage, model, method) is None:
+            yield Problem(
+                path,
+                f"method {title!r} takes its best parameter on {best.split}, but no stage before runs it "
+                f"there for model {model!r}. Put a stage with split: {best.split} first.",
+            )
+        return
+    if not any(
+        earlier.kind == "measure" and _has(config, earlier, model) for earlier in _before(config, stage)
+    ):
+        yield Problem(
+            path,
+            f"method {title!r} needs the rejection rates of model {model!r}, but no stage before measures "
+            "them. Put a stage with kind: measure first.",
+        )
+    match = method.parameter.match
+    both = [method] if match is None else [method, get_reference(config, match)]
+    for size in sorted({size for one in both for size in one.basis_sizes if size is not None}):
+        measured = config.measurement.basis_sizes
+        if size not in measured:
+            yield Problem(
+                ("methods", [known.title for known in config.methods].index(title)),
+                f"its parameter needs rejection rates with {size} constraints, but measurement.basis_sizes "
+                f"is {list(measured)}. Add {size} to it.",
+            )
+
+
+def _before(config: SweepConfig, stage: Stage) -> tuple[Stage, ...]:
+    return config.stages[: [known.name for known in config.stages].index(stage.name)]
+
+
+def _has(config: SweepConfig, stage: Stage, model: str) -> bool:
+    return model in [known.title for known in config.models_of(stage)]

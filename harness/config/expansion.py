@@ -1,0 +1,198 @@
+"""A sweep spread out: every setting that is to be run, its parameter known or to be found.
+
+    Resolved    a number, or none for a rule that takes none
+    AtRate      the parameter with a given human-text rejection rate            needs the measurement
+    EqualRate   the parameter that rejects as much as another setting does      needs the measurement
+    BestOf      the candidate that scored best in an earlier stage              needs that stage's scores
+
+An `EqualRate` holds the setting it is to equal, whose own parameter may be any of these: resolving is a
+recursion that ends. All are frozen, hashable values without any state of a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bat.rules import get_rule
+from harness.config.checks import find_selection, get_reference
+from harness.config.methods import Best, Choice, Match, Method
+from harness.config.sections import Split
+
+if TYPE_CHECKING:
+    from harness.config.schema import SweepConfig
+    from harness.config.stages import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A parameter that is known."""
+
+    value: float | None
+
+    def as_dict(self) -> Any:
+        """As it is written in YAML."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class AtRate:
+    """The parameter whose human-text rejection rate is `rate`."""
+
+    rate: float
+
+    def as_dict(self) -> Any:
+        """As it is written in YAML."""
+        return {"hrr": self.rate}
+
+
+@dataclass(frozen=True, slots=True)
+class EqualRate:
+    """The parameter that rejects as much human text as `reference` does."""
+
+    reference: Setting
+
+    def as_dict(self) -> Any:
+        """As it is written in YAML, but for the other method, which is written out."""
+        return {"match": self.reference.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """The candidate whose `metric`, averaged over seeds, was the highest in an earlier stage."""
+
+    metric: str
+    stage: str
+    split: Split
+    candidates: tuple[float | None, ...]
+
+    def as_dict(self) -> Any:
+        """As it is written in YAML, with the stage that ran the candidates."""
+        among = list(self.candidates)
+        return {"best": {"metric": self.metric, "stage": self.stage, "split": self.split, "among": among}}
+
+
+Parameter = Resolved | AtRate | EqualRate | BestOf
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A rule, its parameter and how much of the basis it uses: None for a plain rule."""
+
+    rule: str
+    parameter: Parameter
+    constraints: int | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether it can be run as it is."""
+        return isinstance(self.parameter, Resolved)
+
+    @property
+    def needs_measurement(self) -> bool:
+        """Whether rejection rates decide its parameter, at any depth."""
+        match self.parameter:
+            case EqualRate() | AtRate():
+                return True
+        return False
+
+    @property
+    def needs_stages(self) -> tuple[str, ...]:
+        """The stages whose scores decide its parameter, at any depth."""
+        match self.parameter:
+            case BestOf(stage=stage):
+                return (stage,)
+            case EqualRate(reference=reference):
+                return reference.needs_stages
+        return ()
+
+    def at(self, value: float) -> Setting:
+        """Return the same with its parameter known; InvalidInputError when the rule does not take it."""
+        return dataclasses.replace(self, parameter=Resolved(get_rule(self.rule, value).parameter))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values, the same for equal settings."""
+        return {"rule": self.rule, "parameter": self.parameter.as_dict(), "constraints": self.constraints}
+
+    def __str__(self) -> str:
+        match self.parameter:
+            case Resolved(value=value):
+                text = str(get_rule(self.rule, value))
+            case AtRate(rate=rate):
+                text = f"{self.rule} rejecting {100 * rate:g}%"
+            case EqualRate(reference=reference):
+                text = f"{self.rule} rejecting as much as {reference}"
+            case BestOf(metric=metric, split=split):
+                text = f"{self.rule} best on {split} by {metric}"
+        return text if self.constraints is None else f"{text} (c={self.constraints})"
+
+
+@dataclass(frozen=True, slots=True)
+class MethodInstance:
+    """One setting in one stage for one model with one seed: every prefix is continued so, `samples` times."""
+
+    stage: str
+    split: Split
+    model: str  # its title in the sweep
+    method: str  # its title in the sweep
+    setting: Setting
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureInstance:
+    """Human text read by one model, as the sweep's `measurement` says."""
+
+    stage: str
+    split: Split
+    model: str  # its title in the sweep
+
+
+def expand(config: SweepConfig) -> list[MethodInstance]:
+    """Enumerate what is generated: by stage, model, method, constraints, parameter and seed, in order."""
+    return [
+        MethodInstance(stage.name, stage.text_split, model.title, method.title, setting, seed)
+        for stage in config.stages
+        for model in config.models_of(stage)
+        for method in config.methods_of(stage)
+        for setting in settings(config, stage, model.title, method)
+        for seed in config.seeds_of(stage)
+    ]
+
+
+def measurements(config: SweepConfig) -> list[MeasureInstance]:
+    """Enumerate what is measured: each model once at most."""
+    return [
+        MeasureInstance(stage.name, config.measurement.split, model.title)
+        for stage in config.stages
+        if stage.kind == "measure"
+        for model in config.models_of(stage)
+    ]
+
+
+def settings(config: SweepConfig, stage: Stage, model: str, method: Method) -> list[Setting]:
+    """Enumerate the settings that a method stands for in a stage, for a model."""
+    return [
+        Setting(method.rule, parameter, size)
+        for size in method.basis_sizes
+        for parameter in _parameters(config, stage, model, method)
+    ]
+
+
+def _parameters(config: SweepConfig, stage: Stage, model: str, method: Method) -> Iterator[Parameter]:
+    match method.parameter:
+        case Choice(hrr=tuple() as rates):
+            yield from map(AtRate, rates)
+        case Choice(match=Match() as match):
+            yield from map(EqualRate, settings(config, stage, model, get_reference(config, match)))
+        case Choice(best=Best() as best) if best.split != stage.text_split:
+            selection = find_selection(config, stage, model, method)
+            assert selection is not None, "checked when the sweep was made"
+            candidates = tuple(get_rule(method.rule, value).parameter for _, value in method.literals())
+            yield BestOf(best.metric, selection.name, best.split, candidates)
+        case None:
+            yield Resolved(None)
+        case _:
+            yield from (Resolved(get_rule(method.rule, value).parameter) for _, value in method.literals())

@@ -1,0 +1,77 @@
+"""Sweeps from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.config.errors import ConfigError, Problem, did_you_mean
+from harness.config.overrides import apply_overrides
+from harness.config.problems import explain
+from harness.config.schema import SweepConfig
+from harness.config.source import Source, read_source
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A sweep, and all that is needed to tell later where it came from."""
+
+    config: SweepConfig
+    path: str  # as it was given
+    text: str  # the file, as it was read
+    overrides: tuple[str, ...] = ()
+
+
+def load_config(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> LoadedConfig:
+    """Read a sweep from a YAML file; raise ConfigError, with line numbers, when it cannot be used.
+
+    `overrides` are what `--set` takes: "generation.seeds=[1,2]".
+    """
+    name, given = os.fspath(path), tuple(overrides)
+    text = _read_text(name)
+    source = read_source(text, name)
+    apply_overrides(source, given)
+    return LoadedConfig(_validate(source), name, text, given)
+
+
+def parse_config(data: Mapping[str, Any]) -> SweepConfig:
+    """Make a sweep of plain data, as YAML or JSON would give it; raise ConfigError when it cannot be used."""
+    return _validate(Source(data))
+
+
+def _validate(source: Source) -> SweepConfig:
+    try:
+        return SweepConfig.model_validate(_with_tuples(source.data))
+    except ValidationError as error:
+        raise ConfigError(explain(error, SweepConfig, source)) from None
+
+
+def _with_tuples(value: Any) -> Any:
+    """Lists as tuples, which is what frozen records hold."""
+    if isinstance(value, Mapping):
+        return {key: _with_tuples(entry) for key, entry in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _read_text(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        sentence = f"there is no such file.{_near(Path(name))}"
+    except IsADirectoryError:
+        sentence = f"this is a folder; name a file in it.{_near(Path(name) / '_')}"
+    except UnicodeDecodeError as error:
+        sentence = f"a sweep must be UTF-8 text; byte {error.start} is not. Save it as UTF-8."
+    except OSError as error:
+        sentence = f"the file cannot be read: {error.strerror}."
+    raise ConfigError([Problem((), sentence, name)])
+
+
+def _near(path: Path) -> str:
+    there = sorted(file.name for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+    return did_you_mean(path.name, there)

@@ -1,0 +1,175 @@
+"""Methods: a rule, and where its parameter comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from bat.errors import InvalidInputError
+from bat.rules import Rule, get_rule_class, rule_names
+from harness.config.errors import ConfigError, Path, Problem
+from harness.config.sections import (
+    DISTINCT,
+    NOT_EMPTY,
+    Enters,
+    Fraction,
+    Label,
+    Natural,
+    Section,
+    Split,
+    one_or_several,
+)
+
+DEFAULT_CONSTRAINTS = 20  # "typically 20" (the paper, section 4)
+
+Numbers = Annotated[tuple[float, ...], one_or_several(float), NOT_EMPTY, DISTINCT]
+Rates = Annotated[tuple[Fraction, ...], one_or_several(Fraction), NOT_EMPTY, DISTINCT]
+Sizes = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT]
+
+
+class Best(Section):
+    """Run every candidate on one split, and take the one with the highest score elsewhere."""
+
+    metric: Literal["mauve"] = "mauve"
+    """The score that decides, averaged over seeds; the highest wins."""
+
+    split: Split = "validation"
+    """Stages on this split run all candidates. Stages on another split run the winner."""
+
+    among: Annotated[tuple[float, ...], NOT_EMPTY, DISTINCT]
+    """The candidates."""
+
+
+class Match(Section):
+    """Take the parameter that rejects as much human text as another method does."""
+
+    method: Label
+    """The other method, by its name in `methods`; with `parameter`, the name of a rule will do."""
+
+    parameter: Numbers | None = None
+    """The other method's parameter; left out, whatever it runs at in the same stage, one by one."""
+
+
+class Choice(Section):
+    """A parameter that follows from results. Exactly one of these keys."""
+
+    best: Best | None = None
+    """The candidate with the best score on a split."""
+
+    match: Match | None = None
+    """Equal human-text rejection rate. For basis-aware rules."""
+
+    hrr: Rates | None = None
+    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is refused."""
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Choice:
+        given = [name for name in ("best", "match", "hrr") if getattr(self, name) is not None]
+        if len(given) != 1:
+            told = " and ".join(given) or "none"
+            raise ValueError(f"a parameter takes one of the keys best, match and hrr; got {told}")
+        return self
+
+
+def _form(value: object) -> str:
+    return "choice" if isinstance(value, Mapping | Choice) else "numbers"
+
+
+Parameter = Annotated[
+    Annotated[Numbers, Tag("numbers")] | Annotated[Choice, Tag("choice")], Discriminator(_form)
+]
+
+
+class Method(Section):
+    """A sampling rule and its parameter; for a basis-aware one, how much of the basis it uses."""
+
+    name: Annotated[Label | None, Enters.RUN] = None
+    """What stages, `match` and reports call it; the rule's name by default."""
+
+    rule: Annotated[str, Field(min_length=1, examples=list(rule_names()))]
+    """ancestral, greedy, top-k, nucleus, min-p, typical, epsilon or eta; ba-epsilon, ba-eta, ba-nucleus,
+    ba-top-k or ba-min-p for the basis-aware form."""
+
+    parameter: Parameter | None = None
+    """A number, a list of numbers, or `best`, `match` or `hrr`. Left out for ancestral and greedy."""
+
+    constraints: Sizes | None = None
+    """How many singular vectors a basis-aware rule uses, or a list of such sizes; 20 by default."""
+
+    @field_validator("rule")
+    @classmethod
+    def _known(cls, rule: str) -> str:
+        return get_rule_class(rule).name
+
+    @model_validator(mode="after")
+    def _fits_the_rule(self) -> Method:
+        problems = list(self._problems())
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+    @property
+    def title(self) -> str:
+        """What the method is called."""
+        return self.name or self.rule
+
+    @property
+    def rule_class(self) -> type[Rule]:
+        """The rule without a parameter."""
+        return get_rule_class(self.rule)
+
+    @property
+    def basis_sizes(self) -> tuple[int | None, ...]:
+        """The sizes it is run with: None, once, for a plain rule."""
+        if not self.rule_class.basis_aware:
+            return (None,)
+        return (DEFAULT_CONSTRAINTS,) if self.constraints is None else self.constraints
+
+    def literals(self) -> Iterator[tuple[Path, float]]:
+        """The parameters written down for this very rule, and where."""
+        match self.parameter:
+            case Choice(best=Best() as best):
+                yield from ((("parameter", "best", "among", i), value) for i, value in enumerate(best.among))
+            case tuple() as values:
+                yield from ((("parameter", i), value) for i, value in enumerate(values))
+
+    def _problems(self) -> Iterator[Problem]:
+        rule = self.rule_class
+        for path, value in self.literals():
+            if problem := parameter_problem(rule, value, path):
+                yield problem
+        if self.parameter is None and (problem := parameter_problem(rule, None, ("parameter",))):
+            yield problem
+        if isinstance(self.parameter, Choice):
+            if rule.takes_no_parameter:
+                yield Problem(("parameter",), f"{rule.name} {rule.requirement}. {rule.advice}")
+            elif self.parameter.match is not None and not rule.basis_aware:
+                yield Problem(
+                    ("parameter", "match"),
+                    f"only basis-aware rules are matched to another method; got {rule.name}. "
+                    "Give both methods the same hrr instead.",
+                )
+        if self.constraints is not None and not rule.basis_aware:
+            advice = _basis_aware_form(rule)
+            yield Problem(
+                ("constraints",),
+                f"{rule.name} is a plain rule and takes no constraints. Leave them out{advice}.",
+            )
+
+
+def parameter_problem(rule: type[Rule], value: float | None, path: Path) -> Problem | None:
+    """Say what is wrong with a rule's parameter, in the rule's own words; None when nothing is."""
+    try:
+        rule.check_parameter(value)
+    except InvalidInputError as error:
+        return Problem(path, str(error))
+    return None
+
+
+def _basis_aware_form(rule: type[Rule]) -> str:
+    try:
+        return f", or use {get_rule_class(f'ba-{rule.name}').name}"
+    except InvalidInputError:
+        return ""
