@@ -35,7 +35,7 @@ from workers.traces import encode_trace
 NEW_TOKENS = 128
 BATCHES = (1, 16, 64)
 # Short runs are repeated, and the best counts; the longest take minutes and are long enough alone.
-REPEATS = {1: 2, 16: 2, 64: 1}
+REPEATS = {1: 3, 16: 2, 64: 2}
 PLAIN = bat.get_rule("eta", 0.002)
 CONSTRAINTS = 20
 POSITIONS = 240
@@ -79,7 +79,7 @@ def _human_text(demo: LanguageModel) -> Iterator[Figure]:
         nonlocal measurement
         measurement = measure_human_text(demo, *drawn[:1], positions=drawn[1])
 
-    reading, whole = _best([lambda: sum(len(batch.tokens) for batch in read(demo, *drawn)), run], repeats=1)
+    reading, whole = _best([lambda: sum(len(batch.tokens) for batch in read(demo, *drawn)), run], repeats=2)
     assert measurement is not None
     group = f"human text, {POSITIONS_PER_DOCUMENT} positions a document"
     yield Figure(group, "forward passes alone", POSITIONS / reading, "positions/s")

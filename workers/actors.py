@@ -15,7 +15,9 @@ from workers.requests import Request
 from workers.worker import Worker
 
 
-def start_worker(num_cpus: int = 1, num_gpus: float = 0, **options: Any) -> Any:
+def start_worker(
+    num_cpus: int = 1, num_gpus: float = 0, worker: type[Worker] = Worker, **options: Any
+) -> Any:
     """Start one actor and return its handle; `options` are Ray's own, such as max_restarts."""
     if num_cpus < 1 or num_gpus < 0:
         raise InvalidInputError(
@@ -23,7 +25,7 @@ def start_worker(num_cpus: int = 1, num_gpus: float = 0, **options: Any) -> Any:
             f"got num_cpus={num_cpus} and num_gpus={num_gpus}."
         )
     device = "cuda" if num_gpus > 0 else "cpu"
-    actor = ray.remote(Worker).options(num_cpus=num_cpus, num_gpus=num_gpus, **options)
+    actor = ray.remote(worker).options(num_cpus=num_cpus, num_gpus=num_gpus, **options)
     return actor.remote(device=device, threads=num_cpus)
 
 

@@ -76,7 +76,8 @@ class Recipe:
             if self.oom_above is not None and rows > self.oom_above:
                 raise torch.OutOfMemoryError(f"{self} has no memory for {rows} rows, as oom_above asks")
 
-        model.register_forward_pre_hook(before_pass, with_kwargs=True)
+        # On the body, which reads for features too; the head is called only to generate.
+        model.base_model.register_forward_pre_hook(before_pass, with_kwargs=True)
 
 
 # The least value of each key. Two hidden numbers make the smallest pair that positions can rotate.

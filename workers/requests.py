@@ -54,6 +54,7 @@ class FeaturizeRequest:
     model: ModelRequest
     texts: tuple[str, ...]
     max_tokens: int = DEFAULT_MAX_TOKENS
+    batch_size: int = 16
 
 
 Request = GenerateRequest | MeasureRequest | FeaturizeRequest

@@ -65,6 +65,6 @@ class Worker:
                     tolerance=request.tolerance,
                     threads=self.threads,
                 )
-            case FeaturizeRequest(texts=texts, max_tokens=max_tokens):
-                return featurize(model, texts, max_tokens=max_tokens)
+            case FeaturizeRequest(texts=texts):
+                return featurize(model, texts, max_tokens=request.max_tokens, batch_size=request.batch_size)
         raise InvalidInputError(f"a worker answers generate, measure and featurize; got {request!r}.")

@@ -1,0 +1,224 @@
+"""The loop that drives a sweep: claim, hand out, write down; plan again when results have come in.
+
+The driver is the only one that writes. It holds no state that matters: killed at any moment, what was written
+is written, what was leased runs out or is taken back, and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bat.errors import BatError
+from harness.driver.executor import AnyAnswer, ScoreAnswer
+from harness.driver.pool import Failure, FailureKind, Outcome, Pool
+from harness.driver.requests import Requests, payload
+from harness.driver.stopping import Stop
+from harness.planning.materials import Materials
+from harness.planning.planner import Plan, make_plan, prefix_rows
+from harness.store import Lease, Payload, Progress, Store
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_REPORTS = 0.5
+
+
+@dataclass
+class Summary:
+    """What one driver did."""
+
+    done: int = 0
+    late: int = 0  # answers that came after their lease had run out, and were dropped
+    failed_attempts: int = 0
+    stopped: bool = False
+    failed: int = 0  # jobs set aside
+    blocked: int = 0  # jobs that wait for those
+    unresolved: list[str] = field(default_factory=list)  # parameters that could not be found out
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sweep is done."""
+        return not (self.stopped or self.failed or self.blocked or self.unresolved)
+
+
+def new_owner() -> str:
+    """A name for this process that no other has."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
+    """Plan, and put into the store what is not there yet."""
+    plan = make_plan(materials.config, materials, store)
+    missing = [rows for rows in prefix_rows(materials, plan) if not store.has_prefix_set(rows.id)]
+    for rows in missing:
+        store.add_prefix_set(rows)
+    for resolution in plan.resolutions:
+        store.add_resolution(run_id, resolution)
+    store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
+    return plan
+
+
+class Driver:
+    """Drives one run until nothing is left that it can do."""
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: int,
+        materials: Materials,
+        pool: Callable[[], Pool],
+        *,
+        report: Callable[[list[Progress]], None] | None = None,
+        stop: Stop | None = None,
+        owner: str | None = None,
+    ) -> None:
+        self.store, self.run_id, self.materials = store, run_id, materials
+        self.start_pool = pool
+        self.report = report or (lambda _: None)
+        self.stop = stop or Stop()
+        self.owner = owner or new_owner()
+        self.lease_seconds = float(materials.config.resources.lease_seconds)
+        self.requests = Requests(materials, store)
+        self.leases: dict[str, Lease] = {}  # by ticket
+        self.summary = Summary()
+        self._renewed = self._reported = time.monotonic()
+
+    def run(self) -> Summary:
+        """Do everything that can be done now; workers are started only if there is something to do."""
+        plan = enqueue(self.store, self.run_id, self.materials)
+        pool: Pool | None = None
+        try:
+            while not self.stop.asked:
+                if self._open_jobs() == 0:
+                    before = len(plan.jobs)
+                    plan = enqueue(self.store, self.run_id, self.materials)
+                    if len(plan.jobs) == before and self._open_jobs() == 0:
+                        break
+                if pool is None:
+                    pool = self.start_pool()
+                self._turn(pool)
+            while pool is not None and self.leases:  # asked to stop: finish what runs
+                self._collect(pool)
+        finally:
+            # Only jobs that nobody works at any more are given back untried.
+            if self.leases:
+                self.store.release(list(self.leases.values()))
+            if pool is not None:
+                pool.close()
+        return self._conclude(plan)
+
+    def _turn(self, pool: Pool) -> None:
+        self._hand_out(pool)
+        self._collect(pool)
+
+    def _hand_out(self, pool: Pool) -> None:
+        """Fill vacancies, those with a model at hand with jobs of that model."""
+        vacancies = pool.vacancies()
+        while vacancies and not self.stop.asked:
+            model = vacancies[0].model
+            alike = [vacancy for vacancy in vacancies if vacancy.model == model]
+            wanted = None if model is None else _preference(self.leases, model.name)
+            claimed = self.store.claim(self.owner, len(alike), self.lease_seconds, self.run_id, wanted)
+            for vacancy, lease in zip(alike, claimed, strict=False):
+                self._submit(pool, vacancy.worker, lease)
+            if len(claimed) < len(alike):
+                return  # nothing more is ready
+            vacancies = [vacancy for vacancy in vacancies if vacancy not in alike]
+
+    def _submit(self, pool: Pool, worker: str, lease: Lease) -> None:
+        try:
+            request = self.requests.build(lease)
+        except BatError as error:
+            self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
+            return
+        ticket = f"{lease.job_id}:{lease.attempt}"
+        self.leases[ticket] = lease
+        pool.submit(worker, ticket, request)
+
+    def _collect(self, pool: Pool) -> None:
+        """Take what has come in and write it down; keep leases alive; tell how things stand."""
+        outcomes = pool.wait(_SECONDS_BETWEEN_LOOKS)
+        if not outcomes and not self.leases:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)  # everything left waits for its turn after an error
+        self._write(outcomes)
+        now = time.monotonic()
+        if now - self._renewed > self.lease_seconds / 4 and self.leases:
+            self._renewed = now
+            self.store.renew(list(self.leases.values()), self.lease_seconds)
+        if now - self._reported > _SECONDS_BETWEEN_REPORTS:
+            self._reported = now
+            self.report(self.store.progress(self.run_id))
+
+    def _write(self, outcomes: list[Outcome]) -> None:
+        completions: list[tuple[Lease, Payload]] = []
+        for outcome in outcomes:
+            lease = self.leases.pop(outcome.ticket)
+            result = outcome.result
+            if isinstance(result, Failure):
+                self._fail(lease, result)
+                continue
+            problem = _other_model(lease, result)
+            if problem is not None:
+                self._fail(lease, Failure(FailureKind.REFUSED, problem))
+                continue
+            try:
+                completions.append((lease, payload(lease, result)))
+            except BatError as error:
+                self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
+        if completions:
+            ours = self.store.complete_many(completions)
+            self.summary.done += sum(ours)
+            self.summary.late += len(ours) - sum(ours)
+
+    def _fail(self, lease: Lease, failure: Failure) -> None:
+        self.summary.failed_attempts += 1
+        retry = failure.kind is not FailureKind.REFUSED
+        adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
+        if failure.kind is FailureKind.OUT_OF_MEMORY and adjustment is None:
+            retry = False  # batches of one are as small as they get
+        self.store.fail(lease, f"{failure.kind}: {failure.text}", retry=retry, adjustment=adjustment)
+
+    def _open_jobs(self) -> int:
+        return sum(progress.open for progress in self.store.progress(self.run_id))
+
+    def _conclude(self, plan: Plan) -> Summary:
+        progress = self.store.progress(self.run_id)
+        self.report(progress)
+        self.summary.stopped = self.stop.asked
+        self.summary.failed = sum(one.failed for one in progress)
+        self.summary.blocked = sum(one.blocked for one in progress)
+        self.summary.unresolved = [
+            f"{one.stage}: {one.method} on {one.model}: {one.setting}" for one in plan.unresolved
+        ]
+        return self.summary
+
+
+def _preference(leases: dict[str, Lease], name: str) -> object | None:
+    """What jobs of the model at hand have under "model" in their specifications."""
+    for lease in leases.values():
+        model = lease.spec.get("model")
+        if isinstance(model, dict) and model.get("name") == name:
+            return model
+    return None
+
+
+def _smaller_batches(lease: Lease) -> dict[str, int] | None:
+    """Half the batch of the attempt that ran out of memory; None when it cannot be halved."""
+    now = (lease.adjustment or {}).get("batch_size") or lease.spec.get("batch_size")
+    return {"batch_size": now // 2} if isinstance(now, int) and now > 1 else None
+
+
+def _other_model(lease: Lease, answer: AnyAnswer) -> str | None:
+    """A sentence if the worker's model is not the one that the job is about."""
+    if isinstance(answer, ScoreAnswer):
+        return None
+    expected, found = lease.spec["model"]["weights"], answer.model.weight_fingerprint
+    if expected == found:
+        return None
+    return (
+        f"the worker's {answer.model.name} has weights {found}, the plan's has {expected}. "
+        "Give every machine the same model, by revision or by content."
+    )

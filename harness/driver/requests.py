@@ -1,0 +1,138 @@
+"""From a lease to the request a worker is sent, and from its answer to the rows that are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import bat
+from bat.errors import InvalidInputError
+from harness.driver.executor import AnyAnswer, AnyRequest, ScoreAnswer, ScoreRequest
+from harness.jobs import JobKind, Spec
+from harness.planning.materials import Materials, ModelCard
+from harness.store import (
+    FeatureRows,
+    GenerationRows,
+    Lease,
+    MeasurementRows,
+    Payload,
+    Reader,
+    ScoreEntry,
+    ScoreRows,
+)
+from workers.generation import GenerationSettings
+from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest
+
+
+class Requests:
+    """Builds requests from specifications, with the sweep's materials and what the store holds."""
+
+    def __init__(self, materials: Materials, reader: Reader) -> None:
+        self._materials, self._reader = materials, reader
+
+    def build(self, lease: Lease) -> AnyRequest:
+        """The request that does a job. What the job's earlier failures taught goes into it."""
+        spec = lease.spec
+        batch = lease.adjustment.get("batch_size") if lease.adjustment else None
+        match lease.kind:
+            case JobKind.MEASURE:
+                return self._measure(spec)
+            case JobKind.GENERATE:
+                return self._generate(spec, batch)
+            case JobKind.FEATURIZE:
+                return self._featurize(spec, batch)
+            case JobKind.SCORE:
+                return ScoreRequest(
+                    self._reader.features(spec["human"]),
+                    self._reader.features(spec["generated"]),
+                    spec["mauve"],
+                )
+
+    def _measure(self, spec: Spec) -> MeasureRequest:
+        text = self._materials.human_text(self._card(spec["model"]))
+        wanted = set(spec["documents"])
+        documents = tuple(document for document in text.documents if document.id in wanted)
+        if len(documents) < len(wanted):
+            raise InvalidInputError(
+                f"{len(wanted) - len(documents)} documents of this job are not in the corpus any more. "
+                "Was the corpus changed? Start a new run."
+            )
+        positions = {document.id: text.positions[document.id] for document in documents}
+        return MeasureRequest(
+            _model_request(spec["model"]), documents, positions, tuple(spec["basis_sizes"]), spec["tolerance"]
+        )
+
+    def _generate(self, spec: Spec, batch: int | None) -> GenerateRequest:
+        chosen = spec["prefixes"]
+        entries = self._reader.prefixes(chosen["set"], chosen["start"], chosen["stop"])
+        optional = {
+            name: spec[name]
+            for name in ("constraints", "max_tries", "fallback", "solver")
+            if spec.get(name) is not None
+        }
+        settings = GenerationSettings(
+            bat.get_rule(spec["rule"], spec["parameter"]),
+            max_tokens=spec["max_tokens"],
+            batch_size=batch or spec["batch_size"],
+            seed=spec["seed"],
+            sample=spec["sample"],
+            **optional,
+        )
+        prefixes = tuple(entry.to_prefix() for entry in entries)
+        return GenerateRequest(_model_request(spec["model"]), prefixes, settings)
+
+    def _featurize(self, spec: Spec, batch: int | None) -> FeaturizeRequest:
+        texts = spec["texts"]
+        start, stop = texts["start"], texts["stop"]
+        if "human" in texts:
+            entries = self._reader.prefixes(texts["human"], start, stop)
+            written = [entry.continuation for entry in entries]
+        else:
+            source = self._reader.find_jobs([texts["generated"]])[texts["generated"]].spec["prefixes"]
+            entries = self._reader.prefixes(source["set"], source["start"] + start, source["start"] + stop)
+            by_prefix = {text.prefix_id: text.text for text in self._reader.texts([texts["generated"]])}
+            written = [by_prefix[entry.id] for entry in entries]
+        if spec["include_prefix"]:
+            written = [entry.text + text for entry, text in zip(entries, written, strict=True)]
+        return FeaturizeRequest(
+            _model_request(spec["model"]), tuple(written), spec["max_tokens"], batch or spec["batch_size"]
+        )
+
+    def _card(self, identity: dict[str, Any]) -> ModelCard:
+        config = self._materials.config
+        for model in config.models:
+            card = self._materials.card(model)
+            if card.identity == dict(identity):
+                return card
+        raise InvalidInputError(
+            f"no model of this sweep is {identity['name']} with weights {identity['weights']}. "
+            "Was the model changed? Start a new run."
+        )
+
+
+def payload(lease: Lease, answer: AnyAnswer) -> Payload:
+    """The rows to store for a worker's answer."""
+    if isinstance(answer, ScoreAnswer):
+        seeds = list(lease.spec["mauve"]["kmeans_seeds"])
+        detail = {"kmeans_seeds": seeds, "values": list(answer.mauve)}
+        return ScoreRows((ScoreEntry("mauve", float(np.mean(answer.mauve)), detail=detail),))
+    value = answer.value
+    match lease.kind:
+        case JobKind.GENERATE:
+            return GenerationRows.of(lease.spec["prefixes"]["set"], value)  # type: ignore[arg-type]
+        case JobKind.MEASURE:
+            return MeasurementRows(value)  # type: ignore[arg-type]
+        case _:
+            return FeatureRows(np.asarray(value, dtype=np.float32))
+
+
+def _model_request(identity: Any) -> ModelRequest:
+    return ModelRequest(identity["name"], identity["dtype"], _revision(identity))
+
+
+def _revision(identity: Any) -> str | None:
+    # Embedded and local models carry a revision that tells what they are, not one that can be asked for.
+    revision = identity["revision"]
+    is_commit = isinstance(revision, str) and len(revision) == 40
+    return revision if is_commit else None

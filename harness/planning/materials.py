@@ -1,0 +1,124 @@
+"""What the jobs of a sweep are made of: cards of its models, prefixes, and the human text to be measured.
+
+A model is loaded once to learn its fingerprints and tokenizer, and let go: the workers have their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from harness.config.schema import Features, Model, SweepConfig
+from harness.store import PrefixRows
+from workers import models
+from workers.corpora import Corpus, Split, open_corpus
+from workers.encoding import decode, decode_continuation
+from workers.models import LanguageModel, ModelInfo
+from workers.positions import Positions, TokenizedDocument, draw_from_corpus
+from workers.prefixes import PrefixSet, prefixes
+from workers.requests import ModelRequest
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """A model without its weights."""
+
+    request: ModelRequest
+    info: ModelInfo
+    tokenizer: PreTrainedTokenizerBase
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What results depend on."""
+        return {
+            "name": self.info.name,
+            "revision": self.info.revision,
+            "dtype": self.info.dtype,
+            "weights": self.info.weight_fingerprint,
+            "tokenizer": self.info.tokenizer_fingerprint,
+        }
+
+
+@dataclass(frozen=True)
+class HumanText:
+    """Documents to be measured, and the positions in them."""
+
+    documents: tuple[TokenizedDocument, ...]
+    positions: Positions
+    corpus: dict[str, str]
+
+
+class Materials:
+    """Everything is found when first asked for, and kept."""
+
+    def __init__(self, config: SweepConfig, load: Callable[..., LanguageModel] = models.load) -> None:
+        self.config = config
+        self._load = load
+        self._cards: dict[ModelRequest, ModelCard] = {}
+        self._corpora: dict[Split, Corpus] = {}
+        self._prefix_sets: dict[tuple[str, Split], PrefixSet] = {}
+        self._human_text: dict[str, HumanText] = {}
+
+    def card(self, model: Model | Features) -> ModelCard:
+        """The card of a model that the sweep names."""
+        name = model.name if isinstance(model, Model) else model.model
+        request = ModelRequest(name, model.dtype, model.revision)
+        if request not in self._cards:
+            loaded = self._load(name, "cpu", model.dtype, model.revision)
+            self._cards[request] = ModelCard(request, loaded.info, loaded.tokenizer)
+        return self._cards[request]
+
+    def corpus(self, split: Split) -> Corpus:
+        """One half of the sweep's corpus."""
+        if split not in self._corpora:
+            corpus = self.config.corpus
+            self._corpora[split] = open_corpus(
+                corpus.name,
+                split=split,
+                revision=corpus.revision,
+                source_split=corpus.source_split,
+                column=corpus.column,
+                config=corpus.config,
+            )
+        return self._corpora[split]
+
+    def prefix_set(self, card: ModelCard, split: Split) -> PrefixSet:
+        """The prefixes of one half in the tokens of a model."""
+        key = (card.info.tokenizer_fingerprint, split)
+        if key not in self._prefix_sets:
+            wanted = self.config.prefixes
+            self._prefix_sets[key] = prefixes(
+                self.corpus(split),
+                card.tokenizer,
+                wanted.count,
+                wanted.tokens,
+                continuation_tokens=self.config.generation.max_tokens,
+                min_continuation_tokens=wanted.min_continuation_tokens,
+            )
+        return self._prefix_sets[key]
+
+    def prefix_rows(self, card: ModelCard, split: Split) -> PrefixRows:
+        """The same with their texts, for the store."""
+        found = self.prefix_set(card, split)
+        openings = [decode(card.tokenizer, prefix.token_ids) for prefix in found.prefixes]
+        endings = [
+            decode_continuation(card.tokenizer, prefix.token_ids, prefix.continuation_ids)
+            for prefix in found.prefixes
+        ]
+        return PrefixRows.of(found, openings, endings)
+
+    def human_text(self, card: ModelCard) -> HumanText:
+        """The text that rejection rates are measured on, in the tokens of a model."""
+        key = card.info.tokenizer_fingerprint
+        if key not in self._human_text:
+            wanted = self.config.measurement
+            corpus = self.corpus(wanted.split)
+            documents, positions = draw_from_corpus(
+                corpus, card.tokenizer, wanted.tokens, wanted.per_document, wanted.seed
+            )
+            named = {"name": corpus.name, "revision": corpus.revision, "split": corpus.split}
+            self._human_text[key] = HumanText(tuple(documents), positions, named)
+        return self._human_text[key]

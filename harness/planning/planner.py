@@ -1,0 +1,165 @@
+"""The plan of a sweep: every job that can be named now, and what is still to be found out.
+
+Some parameters follow from results, so a plan grows: it is made again whenever results have come in, and a
+job that was named before is named again with the same id. A plan reads the store and writes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.config.expansion import (
+    BestOf,
+    EqualRate,
+    MethodInstance,
+    Resolved,
+    Setting,
+    expand,
+    measurements,
+)
+from harness.config.schema import Model, SweepConfig
+from harness.jobs import Job
+from harness.planning import specs
+from harness.planning.materials import Materials, ModelCard
+from harness.planning.resolve import Candidates, Evidence
+from harness.store import PrefixRows, Reader, Resolution
+from workers.corpora import Split
+
+
+@dataclass(frozen=True)
+class PlannedInstance:
+    """A method instance whose parameter is known, and its jobs."""
+
+    instance: MethodInstance
+    setting: Setting
+    generate: tuple[Job, ...]
+    featurize: tuple[Job, ...]
+    score: Job
+
+
+@dataclass
+class Plan:
+    """Jobs in the order in which they should be done, by stage."""
+
+    jobs: list[tuple[int, Job]] = field(default_factory=list)  # (stage, job)
+    instances: list[PlannedInstance] = field(default_factory=list)
+    unresolved: list[MethodInstance] = field(default_factory=list)
+    resolutions: list[Resolution] = field(default_factory=list)
+    prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
+
+    @property
+    def complete(self) -> bool:
+        """Whether every job of the sweep is named."""
+        return not self.unresolved
+
+
+def make_plan(config: SweepConfig, materials: Materials, reader: Reader | None) -> Plan:
+    """Name every job that can be named; without a store, only those whose parameters are written down."""
+    return _Planner(config, materials, reader).plan()
+
+
+def prefix_rows(materials: Materials, plan: Plan) -> list[PrefixRows]:
+    """The prefixes that a plan's jobs continue, for the store."""
+    by_title = {model.title: model for model in materials.config.models}
+    return [
+        materials.prefix_rows(materials.card(by_title[title]), split) for (title, split) in plan.prefix_sets
+    ]
+
+
+class _Planner:
+    def __init__(self, config: SweepConfig, materials: Materials, reader: Reader | None) -> None:
+        self.config, self.materials, self.reader = config, materials, reader
+        self.models = {model.title: model for model in config.models}
+        self.stage_order = {stage.name: place for place, stage in enumerate(config.stages)}
+        self.found = Plan()
+        self.known: set[str] = set()
+        self.evidence: dict[str, Evidence] = {}
+        self.measure_jobs: dict[str, list[Job]] = {}
+
+    def plan(self) -> Plan:
+        for wanted in measurements(self.config):
+            card = self._card(wanted.model)
+            jobs = specs.measure_jobs(self.config, card, self.materials.human_text(card))
+            self.measure_jobs[wanted.model] = jobs
+            self._add(wanted.stage, jobs)
+        for instance in expand(self.config):
+            self._plan_instance(instance)
+        return self.found
+
+    def _plan_instance(self, instance: MethodInstance) -> None:
+        setting = self._resolve(instance)
+        if setting is None:
+            self.found.unresolved.append(instance)
+            return
+        config, card = self.config, self._card(instance.model)
+        prefix_set = self.materials.prefix_set(card, instance.split)
+        self.found.prefix_sets[instance.model, instance.split] = prefix_set.human_fingerprint
+        reader = self.materials.card(config.features)
+        human = specs.featurize_human(config, reader, prefix_set)
+        generate = specs.generate_jobs(config, card, prefix_set, setting, instance.seed)
+        featurize = specs.featurize_generated(config, reader, generate)
+        score = specs.score_job(config, human, featurize)
+        self._add(instance.stage, [*generate, *human, *featurize, score])
+        self.found.instances.append(
+            PlannedInstance(instance, setting, tuple(generate), tuple(featurize), score)
+        )
+
+    def _resolve(self, instance: MethodInstance) -> Setting | None:
+        setting = instance.setting
+        if isinstance(setting.parameter, Resolved):
+            return setting
+        if self.reader is None:
+            return None
+        evidence = self.evidence.setdefault(
+            instance.model, Evidence(self.reader, self.measure_jobs.get(instance.model, []))
+        )
+        name = f"{instance.stage}: {instance.method} on {instance.model}: {setting}"
+        found = evidence.resolve(name, setting, self._candidates(instance))
+        if found is None:
+            return None
+        known, resolutions = found
+        self.found.resolutions.extend(one for one in resolutions if one not in self.found.resolutions)
+        return known
+
+    def _candidates(self, instance: MethodInstance) -> Candidates | None:
+        """The scores that decide a selection; stages come in order, so these were planned before."""
+        selection = _selection(instance.setting)
+        if selection is None:
+            return None
+        rule, best = selection
+        by_value = []
+        for value in best.candidates:
+            jobs = tuple(
+                planned.score
+                for planned in self.found.instances
+                if planned.instance.stage == best.stage
+                and planned.instance.model == instance.model
+                and planned.setting.rule == rule.rule
+                and planned.setting.constraints == rule.constraints
+                and planned.setting.parameter == Resolved(value)
+            )
+            if not jobs:
+                return None
+            by_value.append((value, jobs))
+        return Candidates(tuple(by_value))
+
+    def _add(self, stage: str, jobs: list[Job]) -> None:
+        order = self.stage_order[stage]
+        for job in jobs:
+            if job.id not in self.known:
+                self.known.add(job.id)
+                self.found.jobs.append((order, job))
+
+    def _card(self, title: str) -> ModelCard:
+        model: Model = self.models[title]
+        return self.materials.card(model)
+
+
+def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:
+    """The setting, this one or the one it is to equal, whose parameter is a selection's winner."""
+    match setting.parameter:
+        case BestOf() as best:
+            return setting, best
+        case EqualRate(reference=reference):
+            return _selection(reference)
+    return None

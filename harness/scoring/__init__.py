@@ -1,0 +1,1 @@
+"""From texts and their features to numbers."""
