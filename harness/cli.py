@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import next_tokens, preview, sample
+from harness.commands import export, next_tokens, preview, query, run, sample, status
 
 app = typer.Typer(
     name="bat-harness",
@@ -56,3 +56,7 @@ def _options(
 app.command()(preview.preview)
 app.command("next")(next_tokens.next_tokens)
 app.command()(sample.sample)
+app.command()(run.run)
+app.command()(status.status)
+app.command()(query.query)
+app.command()(export.export)

@@ -22,7 +22,7 @@ from bat.validation import as_tokens, softmax
 from workers.measurement_record import Measurement, Thresholds, concatenate
 from workers.models import LanguageModel
 from workers.positions import Positions, TokenizedDocument, draw_positions
-from workers.reading import LogitArray, TokensRead, read
+from workers.reading import DOCUMENTS_PER_BATCH, LogitArray, TokensRead, read
 
 # Distributions that one thread looks at together: few, so that all threads have work and caches suffice.
 _ROWS_PER_TASK = 4
@@ -37,6 +37,7 @@ def measure(
     positions: Positions | None = None,
     basis_sizes: Sequence[int] = (20,),
     tolerance: float = 1e-6,
+    batch_size: int = DOCUMENTS_PER_BATCH,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Measurement:
@@ -47,7 +48,8 @@ def measure(
     to ``tolerance`` for each of the ``basis_sizes``; without any, only plain rules can be asked about
     afterwards. ``progress`` is told how many positions are done.
     """
-    reading = read(language_model, documents, draw_positions(documents) if positions is None else positions)
+    drawn = draw_positions(documents) if positions is None else positions
+    reading = read(language_model, documents, drawn, batch_size)
     workers = usable_threads(threads)
     bases = {size: language_model.basis(size) for size in sorted(set(basis_sizes))}
     looking = ThreadPoolExecutor(workers)

@@ -21,7 +21,7 @@ from bat.program import IntArray
 from workers.models import LanguageModel, ModelInfo
 from workers.positions import Positions, TokenizedDocument, index_by_id
 
-_DOCUMENTS_PER_BATCH = 8
+DOCUMENTS_PER_BATCH = 8
 
 LogitArray = npt.NDArray[np.float32]
 
@@ -45,7 +45,10 @@ class _Reading:
 
 
 def read(
-    language_model: LanguageModel, documents: Sequence[TokenizedDocument], positions: Positions
+    language_model: LanguageModel,
+    documents: Sequence[TokenizedDocument],
+    positions: Positions,
+    batch_size: int = DOCUMENTS_PER_BATCH,
 ) -> Iterator[TokensRead]:
     """Read the documents, yielding one batch of tokens after another.
 
@@ -54,12 +57,12 @@ def read(
     """
     readings = _readings(documents, positions)
     _check_fit(language_model.info, readings)
-    return _batches(language_model.model, readings)
+    return _batches(language_model.model, readings, batch_size)
 
 
-def _batches(model: PreTrainedModel, readings: Sequence[_Reading]) -> Iterator[TokensRead]:
-    for start in range(0, len(readings), _DOCUMENTS_PER_BATCH):
-        batch = readings[start : start + _DOCUMENTS_PER_BATCH]
+def _batches(model: PreTrainedModel, readings: Sequence[_Reading], batch_size: int) -> Iterator[TokensRead]:
+    for start in range(0, len(readings), batch_size):
+        batch = readings[start : start + batch_size]
         yield TokensRead(
             [reading.document for reading in batch for _ in reading.positions],
             np.concatenate([reading.positions for reading in batch]),

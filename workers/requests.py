@@ -16,6 +16,7 @@ from workers.measurement_record import Measurement
 from workers.models import ModelInfo
 from workers.positions import Positions, TokenizedDocument
 from workers.prefixes import Prefix
+from workers.reading import DOCUMENTS_PER_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class MeasureRequest:
     positions: Positions
     basis_sizes: tuple[int, ...] = (20,)
     tolerance: float = 1e-6
+    batch_size: int = DOCUMENTS_PER_BATCH
 
 
 @dataclass(frozen=True, slots=True)

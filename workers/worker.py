@@ -63,6 +63,7 @@ class Worker:
                     positions=positions,
                     basis_sizes=request.basis_sizes,
                     tolerance=request.tolerance,
+                    batch_size=request.batch_size,
                     threads=self.threads,
                 )
             case FeaturizeRequest(texts=texts):

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 DEFAULT_MODEL = "smollm2-135m"
+DEFAULT_DATABASE = "sqlite:///results.db"
+
+Sweep = Annotated[
+    Path, typer.Argument(metavar="SWEEP", show_default=False, help="A sweep, such as configs/demo.yaml.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        show_default=False,
+        help="Another value than the sweep has, such as prefixes.count=100; may be given several times.",
+    ),
+]
 
 Model = Annotated[
     str,
@@ -45,3 +60,28 @@ DocumentStart = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every number in full.")]
+
+
+def _address(db: str) -> str:
+    return db if "://" in db else f"sqlite:///{db}"
+
+
+Database = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        envvar="BAT_HARNESS_DB",
+        callback=_address,
+        help="The results database: sqlite:///FILE, or FILE alone, or postgresql://USER@HOST/NAME.",
+    ),
+]
+RunName = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RUN]",
+        show_default=False,
+        help="Name or number of a run; if not said, the one started last.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from bat.errors import BatError
 from harness.driver.executor import AnyAnswer, ScoreAnswer
+from harness.driver.log import LOGGER
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
@@ -51,7 +52,7 @@ def new_owner() -> str:
 
 def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     """Plan, and put into the store what is not there yet."""
-    plan = make_plan(materials.config, materials, store)
+    plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
     missing = [rows for rows in prefix_rows(materials, plan) if not store.has_prefix_set(rows.id)]
     for rows in missing:
         store.add_prefix_set(rows)
@@ -72,12 +73,14 @@ class Driver:
         pool: Callable[[], Pool],
         *,
         report: Callable[[list[Progress]], None] | None = None,
+        note: Callable[[str], None] | None = None,
         stop: Stop | None = None,
         owner: str | None = None,
     ) -> None:
         self.store, self.run_id, self.materials = store, run_id, materials
         self.start_pool = pool
         self.report = report or (lambda _: None)
+        self.note = note or (lambda _: None)
         self.stop = stop or Stop()
         self.owner = owner or new_owner()
         self.lease_seconds = float(materials.config.resources.lease_seconds)
@@ -88,18 +91,21 @@ class Driver:
 
     def run(self) -> Summary:
         """Do everything that can be done now; workers are started only if there is something to do."""
-        plan = enqueue(self.store, self.run_id, self.materials)
+        plan = self._enqueue()
         pool: Pool | None = None
         try:
             while not self.stop.asked:
                 if self._open_jobs() == 0:
-                    before = len(plan.jobs)
-                    plan = enqueue(self.store, self.run_id, self.materials)
-                    if len(plan.jobs) == before and self._open_jobs() == 0:
+                    if plan.complete:
                         break
+                    before = len(plan.jobs)
+                    plan = self._enqueue()
+                    if len(plan.jobs) == before and self._open_jobs() == 0:
+                        break  # what is missing waits for jobs that were set aside
                 if pool is None:
                     pool = self.start_pool()
-                self._turn(pool)
+                self._hand_out(pool)
+                self._collect(pool)
             while pool is not None and self.leases:  # asked to stop: finish what runs
                 self._collect(pool)
         finally:
@@ -110,9 +116,14 @@ class Driver:
                 pool.close()
         return self._conclude(plan)
 
-    def _turn(self, pool: Pool) -> None:
-        self._hand_out(pool)
-        self._collect(pool)
+    def _enqueue(self) -> Plan:
+        plan = enqueue(self.store, self.run_id, self.materials)
+        for resolution in plan.resolutions:
+            text = f"{resolution.parameter}: {resolution.value:.6g}, {resolution.how}"
+            LOGGER.info("resolved %s", text)
+            self.note(text)
+        LOGGER.info("planned %d jobs, %d settings open", len(plan.jobs), len(plan.unresolved))
+        return plan
 
     def _hand_out(self, pool: Pool) -> None:
         """Fill vacancies, those with a model at hand with jobs of that model."""
@@ -137,6 +148,7 @@ class Driver:
         ticket = f"{lease.job_id}:{lease.attempt}"
         self.leases[ticket] = lease
         pool.submit(worker, ticket, request)
+        LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
     def _collect(self, pool: Pool) -> None:
         """Take what has come in and write it down; keep leases alive; tell how things stand."""
@@ -172,6 +184,8 @@ class Driver:
             ours = self.store.complete_many(completions)
             self.summary.done += sum(ours)
             self.summary.late += len(ours) - sum(ours)
+            for (lease, _), kept in zip(completions, ours, strict=True):
+                LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "came too late")
 
     def _fail(self, lease: Lease, failure: Failure) -> None:
         self.summary.failed_attempts += 1
@@ -179,7 +193,10 @@ class Driver:
         adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
         if failure.kind is FailureKind.OUT_OF_MEMORY and adjustment is None:
             retry = False  # batches of one are as small as they get
-        self.store.fail(lease, f"{failure.kind}: {failure.text}", retry=retry, adjustment=adjustment)
+        state = self.store.fail(lease, f"{failure.kind}: {failure.text}", retry=retry, adjustment=adjustment)
+        LOGGER.warning(
+            "%s %s %s, now %s: %s", lease.kind, lease.job_id[:12], failure.kind, state, failure.text
+        )
 
     def _open_jobs(self) -> int:
         return sum(progress.open for progress in self.store.progress(self.run_id))

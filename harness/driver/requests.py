@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import bat
 from bat.errors import InvalidInputError
+from harness.config.schema import Features, Model
 from harness.driver.executor import AnyAnswer, AnyRequest, ScoreAnswer, ScoreRequest
 from harness.jobs import JobKind, Spec
 from harness.planning.materials import Materials, ModelCard
@@ -37,7 +39,7 @@ class Requests:
         batch = lease.adjustment.get("batch_size") if lease.adjustment else None
         match lease.kind:
             case JobKind.MEASURE:
-                return self._measure(spec)
+                return self._measure(spec, batch)
             case JobKind.GENERATE:
                 return self._generate(spec, batch)
             case JobKind.FEATURIZE:
@@ -49,8 +51,9 @@ class Requests:
                     spec["mauve"],
                 )
 
-    def _measure(self, spec: Spec) -> MeasureRequest:
-        text = self._materials.human_text(self._card(spec["model"]))
+    def _measure(self, spec: Spec, batch: int | None) -> MeasureRequest:
+        card = self._card(spec["model"])
+        text = self._materials.human_text(card)
         wanted = set(spec["documents"])
         documents = tuple(document for document in text.documents if document.id in wanted)
         if len(documents) < len(wanted):
@@ -60,7 +63,12 @@ class Requests:
             )
         positions = {document.id: text.positions[document.id] for document in documents}
         return MeasureRequest(
-            _model_request(spec["model"]), documents, positions, tuple(spec["basis_sizes"]), spec["tolerance"]
+            _model_request(card),
+            documents,
+            positions,
+            tuple(spec["basis_sizes"]),
+            spec["tolerance"],
+            batch or spec["batch_size"],
         )
 
     def _generate(self, spec: Spec, batch: int | None) -> GenerateRequest:
@@ -80,7 +88,7 @@ class Requests:
             **optional,
         )
         prefixes = tuple(entry.to_prefix() for entry in entries)
-        return GenerateRequest(_model_request(spec["model"]), prefixes, settings)
+        return GenerateRequest(_model_request(self._card(spec["model"])), prefixes, settings)
 
     def _featurize(self, spec: Spec, batch: int | None) -> FeaturizeRequest:
         texts = spec["texts"]
@@ -95,13 +103,13 @@ class Requests:
             written = [by_prefix[entry.id] for entry in entries]
         if spec["include_prefix"]:
             written = [entry.text + text for entry, text in zip(entries, written, strict=True)]
-        return FeaturizeRequest(
-            _model_request(spec["model"]), tuple(written), spec["max_tokens"], batch or spec["batch_size"]
-        )
+        model = _model_request(self._card(spec["model"]))
+        return FeaturizeRequest(model, tuple(written), spec["max_tokens"], batch or spec["batch_size"])
 
     def _card(self, identity: dict[str, Any]) -> ModelCard:
         config = self._materials.config
-        for model in config.models:
+        named: list[Model | Features] = [*config.models, config.features]
+        for model in named:
             card = self._materials.card(model)
             if card.identity == dict(identity):
                 return card
@@ -127,12 +135,8 @@ def payload(lease: Lease, answer: AnyAnswer) -> Payload:
             return FeatureRows(np.asarray(value, dtype=np.float32))
 
 
-def _model_request(identity: Any) -> ModelRequest:
-    return ModelRequest(identity["name"], identity["dtype"], _revision(identity))
-
-
-def _revision(identity: Any) -> str | None:
-    # Embedded and local models carry a revision that tells what they are, not one that can be asked for.
-    revision = identity["revision"]
-    is_commit = isinstance(revision, str) and len(revision) == 40
-    return revision if is_commit else None
+def _model_request(card: ModelCard) -> ModelRequest:
+    """What to ask a worker for: the model as the sweep names it, at the commit that the plan found."""
+    found = card.info.revision
+    is_commit = found is not None and len(found) == 40  # other models tell what they are in other words
+    return replace(card.request, revision=found) if is_commit else card.request

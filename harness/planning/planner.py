@@ -6,6 +6,7 @@ job that was named before is named again with the same id. A plan reads the stor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.config.expansion import (
@@ -53,9 +54,17 @@ class Plan:
         return not self.unresolved
 
 
-def make_plan(config: SweepConfig, materials: Materials, reader: Reader | None) -> Plan:
-    """Name every job that can be named; without a store, only those whose parameters are written down."""
-    return _Planner(config, materials, reader).plan()
+def make_plan(
+    config: SweepConfig,
+    materials: Materials,
+    reader: Reader | None = None,
+    known: Sequence[Resolution] = (),
+) -> Plan:
+    """Name every job that can be named; without a store, only those whose parameters are written down.
+
+    `known` are parameters that were found out before, and are not looked for again.
+    """
+    return _Planner(config, materials, reader, known).plan()
 
 
 def prefix_rows(materials: Materials, plan: Plan) -> list[PrefixRows]:
@@ -67,12 +76,19 @@ def prefix_rows(materials: Materials, plan: Plan) -> list[PrefixRows]:
 
 
 class _Planner:
-    def __init__(self, config: SweepConfig, materials: Materials, reader: Reader | None) -> None:
+    def __init__(
+        self,
+        config: SweepConfig,
+        materials: Materials,
+        reader: Reader | None,
+        known: Sequence[Resolution],
+    ) -> None:
         self.config, self.materials, self.reader = config, materials, reader
+        self.resolved = {resolution.parameter: resolution for resolution in known}
         self.models = {model.title: model for model in config.models}
         self.stage_order = {stage.name: place for place, stage in enumerate(config.stages)}
         self.found = Plan()
-        self.known: set[str] = set()
+        self.named: set[str] = set()
         self.evidence: dict[str, Evidence] = {}
         self.measure_jobs: dict[str, list[Job]] = {}
 
@@ -108,17 +124,23 @@ class _Planner:
         setting = instance.setting
         if isinstance(setting.parameter, Resolved):
             return setting
+        name = f"{instance.stage}: {instance.method} on {instance.model}: {setting}"
+        before = self.resolved.get(name)
+        if before is not None and before.asked == setting.as_dict():
+            return setting.at(before.value)
         if self.reader is None:
             return None
         evidence = self.evidence.setdefault(
             instance.model, Evidence(self.reader, self.measure_jobs.get(instance.model, []))
         )
-        name = f"{instance.stage}: {instance.method} on {instance.model}: {setting}"
         found = evidence.resolve(name, setting, self._candidates(instance))
         if found is None:
             return None
         known, resolutions = found
-        self.found.resolutions.extend(one for one in resolutions if one not in self.found.resolutions)
+        for resolution in resolutions:
+            if resolution.parameter not in self.resolved:
+                self.resolved[resolution.parameter] = resolution
+                self.found.resolutions.append(resolution)
         return known
 
     def _candidates(self, instance: MethodInstance) -> Candidates | None:
@@ -146,8 +168,8 @@ class _Planner:
     def _add(self, stage: str, jobs: list[Job]) -> None:
         order = self.stage_order[stage]
         for job in jobs:
-            if job.id not in self.known:
-                self.known.add(job.id)
+            if job.id not in self.named:
+                self.named.add(job.id)
                 self.found.jobs.append((order, job))
 
     def _card(self, title: str) -> ModelCard:

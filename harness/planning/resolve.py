@@ -49,7 +49,7 @@ class Evidence:
             case AtRate(rate=rate):
                 return self._at_rate(name, setting, rate)
             case EqualRate(reference=reference):
-                found = self.resolve(f"{name}, reference", reference, candidates)
+                found = self.resolve(f"{name}: {reference}", reference, candidates)
                 return None if found is None else self._equal_rate(name, setting, *found)
             case BestOf():
                 return None if candidates is None else self._best(name, setting, candidates)

@@ -15,6 +15,7 @@ from harness.jobs import Job, JobKind
 from harness.planning.materials import HumanText, ModelCard
 from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 from workers.prefixes import PrefixSet
+from workers.reading import DOCUMENTS_PER_BATCH
 
 
 def measure_jobs(config: SweepConfig, card: ModelCard, text: HumanText) -> list[Job]:
@@ -36,6 +37,7 @@ def measure_jobs(config: SweepConfig, card: ModelCard, text: HumanText) -> list[
                 },
                 "basis_sizes": sorted(wanted.basis_sizes),
                 "tolerance": wanted.tolerance,
+                "batch_size": DOCUMENTS_PER_BATCH,
             },
         )
         for start, stop in shards(len(text.documents), wanted.shard_size)

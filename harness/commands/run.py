@@ -1,0 +1,123 @@
+"""bat-harness run"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from harness.commands import options
+from harness.commands.console import Bars, growing_bars
+
+if TYPE_CHECKING:
+    from harness.driver.driver import Summary
+    from harness.store import FailedJob, Progress
+
+EXIT_UNFINISHED = 3
+EXIT_INTERRUPTED = 130
+_ERRORS_SHOWN = 3
+
+
+def run(
+    sweep: options.Sweep,
+    db: options.Database = options.DEFAULT_DATABASE,
+    overrides: options.Overrides = None,
+    address: Annotated[
+        str,
+        typer.Option(
+            help="Where Ray is: local starts one on this machine, auto finds one that runs here, "
+            "ray://HOST:10001 is one elsewhere."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(help="How many workers; as many as there is room for, if not said.", min=1),
+    ] = None,
+    ship_code: Annotated[
+        bool, typer.Option("--ship-code", help="Send this project's code along to the cluster.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Run a sweep; the same command again goes on where the last one stopped."""
+    from harness.config import load_config, run_identity
+    from harness.driver.cluster import connected, make_pool
+    from harness.driver.driver import Driver
+    from harness.driver.log import log_to_file
+    from harness.driver.pool import Pool
+    from harness.driver.stopping import Stop
+    from harness.planning.materials import Materials
+    from harness.store import RetryPolicy, open_store
+    from harness.versions import library_versions
+
+    config = load_config(sweep, overrides or ()).config
+    notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    retry = RetryPolicy(max_failures=config.resources.max_attempts)
+    with ExitStack() as open_until_the_end:
+        store = open_until_the_end.enter_context(open_store(db, retry=retry))
+        run_id = store.add_run(config.name, run_identity(config), library_versions())
+        log = log_to_file(store.address, config.name)
+        notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
+        stop = Stop()
+
+        def start_pool() -> Pool:
+            # Only now: a sweep that is done needs no workers.
+            open_until_the_end.enter_context(connected(address, ship_code=ship_code))
+            return make_pool(config.resources, workers)
+
+        with growing_bars() as bars, stop.listening(lambda: notes.print(_STOPPING)):
+            driver = Driver(
+                store,
+                run_id,
+                Materials(config),
+                start_pool,
+                report=lambda found: _show(bars, found),
+                stop=stop,
+                note=lambda text: notes.print(text, style="dim"),
+            )
+            summary = driver.run()
+        failures = store.failed(run_id)
+    if as_json:
+        typer.echo(json.dumps({"run": run_id, **asdict(summary), "complete": summary.complete}))
+    else:
+        for line in _sentences(summary, failures, f"bat-harness run {sweep} --db {db}", db):
+            notes.print(line)
+    if summary.stopped:
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if not summary.complete:
+        raise typer.Exit(EXIT_UNFINISHED)
+
+
+_STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is written stays written."
+
+
+def _show(bars: Bars, found: list[Progress]) -> None:
+    for progress in found:
+        bars.set(progress.kind.value, progress.done, progress.total)
+
+
+def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
+    if summary.complete and summary.done == 0:
+        return ["Nothing to do: every job of this sweep is done."]
+    lines = [f"{summary.done} jobs done{f', {summary.late} answers came too late' if summary.late else ''}."]
+    if summary.failed_attempts:
+        lines.append(f"{summary.failed_attempts} attempts failed and were tried again or set aside.")
+    if summary.stopped:
+        lines.append(f"Stopped before the end. Go on with: {again}")
+    if summary.failed:
+        lines.append(f"{summary.failed} jobs were set aside after their last attempt:")
+        lines += [f"  {(failure.error or '').splitlines()[0]}" for failure in failures[:_ERRORS_SHOWN]]
+        lines.append(f"See: bat-harness status --db {db}; then: bat-harness retry --db {db} and run again.")
+    if summary.blocked:
+        lines.append(f"{summary.blocked} jobs wait for those.")
+    if summary.unresolved and not summary.stopped:
+        lines.append(
+            f"{len(summary.unresolved)} settings still need results, such as {summary.unresolved[0]}."
+        )
+    if summary.complete:
+        lines.append("The sweep is complete.")
+    return lines

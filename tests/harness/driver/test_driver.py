@@ -1,0 +1,202 @@
+"""The driver: the same results however the work is done, and a clear account of what was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.driver.driver import Driver
+from harness.driver.executor import AnyAnswer
+from harness.driver.stopping import Stop
+from harness.jobs import JobKind
+from harness.store import Store
+from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("text") / "corpus")
+
+
+@pytest.fixture(scope="module")
+def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The hash of the results when one worker does everything in order."""
+    with open_quick_store(tmp_path_factory.mktemp("expected") / "r.db") as store:
+        driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+        assert driver.run().complete
+        return store.results_hash(driver.run_id)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_quick_store(tmp_path / "r.db")
+
+
+def counts(driver: Driver) -> dict[JobKind, tuple[int, int]]:
+    return {one.kind: (one.done, one.total) for one in driver.store.progress(driver.run_id)}
+
+
+def test_runs_a_sweep_from_human_text_to_scores(store: Store, corpus: Path) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    summary = driver.run()
+    assert summary.complete
+    found = counts(driver)
+    assert found == {
+        JobKind.MEASURE: (2, 2),
+        JobKind.GENERATE: (4, 4),
+        JobKind.FEATURIZE: (6, 6),
+        JobKind.SCORE: (2, 2),
+    }
+    assert summary.done == 14
+    [resolution] = store.resolutions(driver.run_id)
+    assert "ba-eta rejecting as much as eta=0.01" in resolution.parameter
+    assert 0 < resolution.value < 1
+    assert len(resolution.job_ids) == 2
+    generated = list(store.jobs(driver.run_id, JobKind.GENERATE))
+    assert {job.spec["rule"] for job in generated} == {"eta", "ba-eta"}
+    assert {job.spec["parameter"] for job in generated} == {0.01, resolution.value}
+    scores = store.scores([job.id for job in store.jobs(driver.run_id, JobKind.SCORE)])
+    assert all(score.name == "mauve" and 0 < score.value <= 1 for score in scores if score.value)
+
+
+def test_a_second_run_has_nothing_to_do_and_starts_no_workers(store: Store, corpus: Path) -> None:
+    config = tiny_sweep(corpus)
+    assert make_driver(store, config, LocalPool).run().done == 14
+
+    def no_pool() -> LocalPool:
+        raise AssertionError("workers were started")
+
+    again = make_driver(store, config, no_pool).run()
+    assert (again.done, again.complete) == (0, True)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_number_of_workers_in_any_order_gives_the_same_bits(
+    workers: int, seed: int, store: Store, corpus: Path, expected: str
+) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), lambda: LocalPool(workers, seed))
+    assert driver.run().complete
+    assert store.results_hash(driver.run_id) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_workers_that_die_cost_only_time(seed: int, store: Store, corpus: Path, expected: str) -> None:
+    chance = np.random.default_rng(seed)
+    driver = make_driver(
+        store, tiny_sweep(corpus), lambda: LocalPool(4, seed, lose=lambda: chance.random() < 0.15)
+    )
+    store.retry = type(store.retry)(max_failures=50, first_wait_seconds=0.0)
+    summary = driver.run()
+    assert summary.complete
+    assert store.results_hash(driver.run_id) == expected
+
+
+def test_two_sweeps_share_their_jobs(store: Store, corpus: Path) -> None:
+    assert make_driver(store, tiny_sweep(corpus), LocalPool).run().done == 14
+    wider = tiny_sweep(
+        corpus,
+        name="wider",
+        methods=[{"rule": "eta", "parameter": [0.01, 0.02]}],
+        stages=[{"name": "other", "split": "test"}],
+    )
+    driver = make_driver(store, wider, LocalPool)
+    summary = driver.run()
+    assert summary.complete
+    # Only eta = 0.02 is new: two shards, their features, one score.
+    assert summary.done == 5
+
+
+def test_running_out_of_memory_halves_the_batch_and_says_so(store: Store, corpus: Path) -> None:
+    config = tiny_sweep(corpus, model="fake:v=300,d=8,oom_above=1")
+    driver = make_driver(store, config, LocalPool)
+    store.retry = type(store.retry)(max_failures=5, first_wait_seconds=0.0)
+    summary = driver.run()
+    assert summary.complete
+    jobs = list(store.jobs(driver.run_id))
+    assert {job.kind: job.adjustment for job in jobs} == {
+        JobKind.MEASURE: {"batch_size": 1},
+        JobKind.GENERATE: {"batch_size": 1},
+        JobKind.FEATURIZE: None,  # that model is another
+        JobKind.SCORE: None,
+    }
+    # Eight documents at once, four, two; two prefixes at once.
+    assert summary.failed_attempts == 2 * 3 + 4 * 1
+
+
+def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) -> None:
+    driver = make_driver(store, tiny_sweep(corpus, model="fake:v=300,d=8,oom_above=1"), LocalPool)
+    summary = driver.run()  # three attempts: eight documents, four, two
+    assert summary.failed == 2
+    assert {job.kind for job in store.failed(driver.run_id)} == {JobKind.MEASURE}
+    assert all("out of memory" in (job.error or "") for job in store.failed(driver.run_id))
+    assert summary.unresolved == ["compare: ba-eta on fake: ba-eta rejecting as much as eta=0.01 (c=4)"]
+    assert counts(driver)[JobKind.GENERATE] == (2, 2)
+
+
+def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from harness.driver.executor import Executor
+
+    real = Executor.execute
+
+    def poisoned(self: Executor, request: object) -> AnyAnswer:
+        settings = getattr(request, "settings", None)
+        if settings is not None and settings.rule.name == "ba-eta":
+            raise RuntimeError("poison")
+        return real(self, request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Executor, "execute", poisoned)
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    summary = driver.run()
+    assert summary.failed == 2
+    assert summary.blocked == 3  # their features and the score
+    assert summary.failed_attempts == 6
+    assert not summary.complete
+    assert counts(driver)[JobKind.SCORE] == (1, 2)
+    # The fault mended, the same command finishes the rest.
+    monkeypatch.undo()
+    assert store.retry_failed(driver.run_id) == 2
+    assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
+
+
+def test_stopping_gives_back_what_nobody_began(store: Store, corpus: Path, expected: str) -> None:
+    stop = Stop()
+    pool = LocalPool(2)
+    pool._after_answer = lambda: setattr(stop, "asked", pool.answered >= 3)
+    driver = make_driver(store, tiny_sweep(corpus), lambda: pool, stop=stop)
+    summary = driver.run()
+    assert summary.stopped
+    assert not summary.complete
+    assert pool.closed
+    assert store.owners(driver.run_id) == []  # no lease is left to run out
+    again = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert again.run().complete
+    assert store.results_hash(again.run_id) == expected
+
+
+def test_leaving_at_once_gives_leases_back(store: Store, corpus: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    driver = make_driver(store, tiny_sweep(corpus), lambda: LocalPool(2, after_answer=interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        driver.run()
+    assert store.owners(driver.run_id) == []
+    assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
+
+
+def test_a_worker_with_other_weights_is_refused(store: Store, corpus: Path) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    materials = driver.materials
+    card = materials.card(materials.config.models[0])
+    other = materials.card(tiny_sweep(corpus, model="fake:v=300,d=8,seed=3").models[0])
+    # The plan was made with another model than workers of that name will load.
+    materials._cards[card.request] = type(card)(card.request, other.info, card.tokenizer)
+    object.__setattr__(other.info, "name", card.info.name)
+    summary = driver.run()
+    assert summary.failed > 0
+    assert any("has weights" in (job.error or "") for job in store.failed(driver.run_id))
