@@ -41,16 +41,15 @@ def run(
     ship_code: Annotated[
         bool, typer.Option("--ship-code", help="Send this project's code along to the cluster.")
     ] = False,
+    replan: Annotated[
+        bool,
+        typer.Option("--replan", help="Look at models and text again, in case they changed since."),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Run a sweep; the same command again goes on where the last one stopped."""
-    from harness.config import load_config, run_identity
-    from harness.driver.cluster import connected, make_pool
-    from harness.driver.driver import Driver
-    from harness.driver.log import log_to_file
-    from harness.driver.pool import Pool
-    from harness.driver.stopping import Stop
-    from harness.planning.materials import Materials
+    from harness.config import load_config
+    from harness.planning.finished import is_finished, stored_identity
     from harness.store import RetryPolicy, open_store
     from harness.versions import library_versions
 
@@ -59,7 +58,20 @@ def run(
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with ExitStack() as open_until_the_end:
         store = open_until_the_end.enter_context(open_store(db, retry=retry))
-        run_id = store.add_run(config.name, run_identity(config), library_versions())
+        run_id = store.add_run(config.name, stored_identity(config), library_versions())
+        if not replan and is_finished(config, store, run_id):
+            if as_json:
+                typer.echo(json.dumps({"run": run_id, "done": 0, "complete": True}))
+            notes.print(_NOTHING)
+            return
+        # Late, because these bring in torch and Ray, which a sweep that is done can do without.
+        from harness.driver.cluster import connected, make_pool
+        from harness.driver.driver import Driver
+        from harness.driver.log import log_to_file
+        from harness.driver.pool import Pool
+        from harness.driver.stopping import Stop
+        from harness.planning.materials import Materials
+
         log = log_to_file(store.address, config.name)
         notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
         stop = Stop()
@@ -92,6 +104,7 @@ def run(
         raise typer.Exit(EXIT_UNFINISHED)
 
 
+_NOTHING = "Nothing to do: every job of this sweep is done."
 _STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is written stays written."
 
 
@@ -102,7 +115,7 @@ def _show(bars: Bars, found: list[Progress]) -> None:
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
     if summary.complete and summary.done == 0:
-        return ["Nothing to do: every job of this sweep is done."]
+        return [_NOTHING]
     lines = [f"{summary.done} jobs done{f', {summary.late} answers came too late' if summary.late else ''}."]
     if summary.failed_attempts:
         lines.append(f"{summary.failed_attempts} attempts failed and were tried again or set aside.")

@@ -22,6 +22,7 @@ from harness.driver.stopping import Stop
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan, make_plan, prefix_rows
 from harness.store import Lease, Payload, Progress, Store
+from workers.requests import ModelRequest
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_REPORTS = 0.5
@@ -56,9 +57,10 @@ def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     missing = [rows for rows in prefix_rows(materials, plan) if not store.has_prefix_set(rows.id)]
     for rows in missing:
         store.add_prefix_set(rows)
+    store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
+    # After the jobs that follow from them: what is resolved is planned, see harness.planning.finished.
     for resolution in plan.resolutions:
         store.add_resolution(run_id, resolution)
-    store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
     return plan
 
 
@@ -86,6 +88,7 @@ class Driver:
         self.lease_seconds = float(materials.config.resources.lease_seconds)
         self.requests = Requests(materials, store)
         self.leases: dict[str, Lease] = {}  # by ticket
+        self._identities: dict[ModelRequest, object] = {}  # of models that workers may have at hand
         self.summary = Summary()
         self._renewed = self._reported = time.monotonic()
 
@@ -95,7 +98,7 @@ class Driver:
         pool: Pool | None = None
         try:
             while not self.stop.asked:
-                if self._open_jobs() == 0:
+                if not self.leases and self._open_jobs() == 0:
                     if plan.complete:
                         break
                     before = len(plan.jobs)
@@ -131,7 +134,7 @@ class Driver:
         while vacancies and not self.stop.asked:
             model = vacancies[0].model
             alike = [vacancy for vacancy in vacancies if vacancy.model == model]
-            wanted = None if model is None else _preference(self.leases, model.name)
+            wanted = None if model is None else self._identities.get(model)
             claimed = self.store.claim(self.owner, len(alike), self.lease_seconds, self.run_id, wanted)
             for vacancy, lease in zip(alike, claimed, strict=False):
                 self._submit(pool, vacancy.worker, lease)
@@ -145,6 +148,8 @@ class Driver:
         except BatError as error:
             self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
             return
+        if request.model is not None:
+            self._identities[request.model] = lease.spec["model"]
         ticket = f"{lease.job_id}:{lease.attempt}"
         self.leases[ticket] = lease
         pool.submit(worker, ticket, request)
@@ -188,6 +193,10 @@ class Driver:
                 LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "came too late")
 
     def _fail(self, lease: Lease, failure: Failure) -> None:
+        if failure.kind is FailureKind.NOT_BEGUN:
+            self.store.release([lease])  # it is not to blame, and counts no attempt
+            LOGGER.warning("%s %s %s: %s", lease.kind, lease.job_id[:12], failure.kind, failure.text)
+            return
         self.summary.failed_attempts += 1
         retry = failure.kind is not FailureKind.REFUSED
         adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
@@ -211,15 +220,6 @@ class Driver:
             f"{one.stage}: {one.method} on {one.model}: {one.setting}" for one in plan.unresolved
         ]
         return self.summary
-
-
-def _preference(leases: dict[str, Lease], name: str) -> object | None:
-    """What jobs of the model at hand have under "model" in their specifications."""
-    for lease in leases.values():
-        model = lease.spec.get("model")
-        if isinstance(model, dict) and model.get("name") == name:
-            return model
-    return None
 
 
 def _smaller_batches(lease: Lease) -> dict[str, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +39,10 @@ AnyAnswer = ModelAnswer | ScoreAnswer
 
 class Executor(Worker):
     """Answers every request that a sweep makes."""
+
+    def place(self) -> str:
+        """Where this worker runs: its machine and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
 
     def execute(self, request: AnyRequest) -> AnyAnswer:
         """Do what is asked."""

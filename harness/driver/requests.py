@@ -63,7 +63,7 @@ class Requests:
             )
         positions = {document.id: text.positions[document.id] for document in documents}
         return MeasureRequest(
-            _model_request(card),
+            model_request(card),
             documents,
             positions,
             tuple(spec["basis_sizes"]),
@@ -88,7 +88,7 @@ class Requests:
             **optional,
         )
         prefixes = tuple(entry.to_prefix() for entry in entries)
-        return GenerateRequest(_model_request(self._card(spec["model"])), prefixes, settings)
+        return GenerateRequest(model_request(self._card(spec["model"])), prefixes, settings)
 
     def _featurize(self, spec: Spec, batch: int | None) -> FeaturizeRequest:
         texts = spec["texts"]
@@ -103,7 +103,7 @@ class Requests:
             written = [by_prefix[entry.id] for entry in entries]
         if spec["include_prefix"]:
             written = [entry.text + text for entry, text in zip(entries, written, strict=True)]
-        model = _model_request(self._card(spec["model"]))
+        model = model_request(self._card(spec["model"]))
         return FeaturizeRequest(model, tuple(written), spec["max_tokens"], batch or spec["batch_size"])
 
     def _card(self, identity: dict[str, Any]) -> ModelCard:
@@ -135,7 +135,7 @@ def payload(lease: Lease, answer: AnyAnswer) -> Payload:
             return FeatureRows(np.asarray(value, dtype=np.float32))
 
 
-def _model_request(card: ModelCard) -> ModelRequest:
+def model_request(card: ModelCard) -> ModelRequest:
     """What to ask a worker for: the model as the sweep names it, at the commit that the plan found."""
     found = card.info.revision
     is_commit = found is not None and len(found) == 40  # other models tell what they are in other words

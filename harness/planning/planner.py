@@ -21,6 +21,7 @@ from harness.config.expansion import (
 from harness.config.schema import Model, SweepConfig
 from harness.jobs import Job
 from harness.planning import specs
+from harness.planning.finished import resolution_name
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
 from harness.store import PrefixRows, Reader, Resolution
@@ -124,7 +125,7 @@ class _Planner:
         setting = instance.setting
         if isinstance(setting.parameter, Resolved):
             return setting
-        name = f"{instance.stage}: {instance.method} on {instance.model}: {setting}"
+        name = resolution_name(instance)
         before = self.resolved.get(name)
         if before is not None and before.asked == setting.as_dict():
             return setting.at(before.value)

@@ -14,6 +14,7 @@ from harness.driver.driver import Driver
 from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
+from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
 
@@ -129,7 +130,5 @@ def open_quick_store(file: Path) -> Store:
 
 def make_driver(store: Store, config: SweepConfig, pool: Callable[[], LocalPool], **options: Any) -> Driver:
     """A driver of the sweep's one run."""
-    from harness.config import run_identity
-
-    run_id = store.add_run(config.name, run_identity(config), {})
+    run_id = store.add_run(config.name, stored_identity(config), {})
     return Driver(store, run_id, Materials(config), pool, **options)

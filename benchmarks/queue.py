@@ -1,0 +1,145 @@
+"""What the driver and the database cost: thousands of jobs over many workers that answer at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.record import Figure
+from harness.config import parse_config
+from harness.driver.driver import Driver
+from harness.driver.executor import AnyRequest, Executor
+from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
+from harness.jobs import JobKind
+from harness.planning import planner
+from harness.planning.finished import stored_identity
+from harness.planning.materials import Materials
+from harness.planning.planner import Plan
+from harness.store import open_store
+from workers.requests import Answer, GenerateRequest
+
+JOBS = 5000
+WORKERS = 64
+PREFIXES = 50
+WORDS = ("the", "mayor", "said", "a", "new", "bridge", "over", "river", "would", "open", "if", "funds")
+
+
+class InstantPool:
+    """Workers that have every answer ready: what is left is the driver's and the database's own time."""
+
+    def __init__(self) -> None:
+        self._executor = Executor("cpu", threads=1)
+        self._ready: dict[str, Answer] = {}
+        self._out: dict[str, list[tuple[str, AnyRequest]]] = {f"worker-{n}": [] for n in range(WORKERS)}
+        self.most_in_flight = 0
+        self.answered = 0
+        self.memory: list[tuple[int, int]] = []  # (jobs answered, bytes resident then)
+
+    def prepare(self, request: GenerateRequest) -> None:
+        """Generate each prefix's text once: it stands for all seeds."""
+        for prefix in request.prefixes:
+            self._ready[prefix.id] = self._executor.execute(request)  # type: ignore[assignment]
+
+    def vacancies(self) -> list[Vacancy]:
+        return [
+            Vacancy(name, None)
+            for busy in range(REQUESTS_PER_WORKER)
+            for name, out in self._out.items()
+            if len(out) <= busy
+        ]
+
+    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+        assert isinstance(request, GenerateRequest)
+        if request.prefixes[0].id not in self._ready:
+            self.prepare(request)
+        self._out[worker].append((ticket, request))
+        self.most_in_flight = max(self.most_in_flight, sum(map(len, self._out.values())))
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """One answer from each worker that has something to do, as if they finished about together."""
+        outcomes = []
+        for name, out in self._out.items():
+            if out:
+                ticket, request = out.pop(0)
+                assert isinstance(request, GenerateRequest)
+                outcomes.append(Outcome(ticket, name, self._ready[request.prefixes[0].id]))
+        self.answered += len(outcomes)
+        self.memory.append((self.answered, _resident_bytes()))
+        return outcomes
+
+    def close(self) -> None:
+        pass
+
+
+def measure() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _measure(Path(folder))
+
+
+def _measure(folder: Path) -> Iterator[Figure]:
+    config = parse_config(
+        {
+            "name": "simulation",
+            "models": [{"name": "fake:v=300,d=8"}],
+            "corpus": {"name": str(_write_corpus(folder / "text"))},
+            "prefixes": {"count": PREFIXES, "tokens": 5, "min_continuation_tokens": 6, "shard_size": 1},
+            "generation": {"max_tokens": 16, "seeds": list(range(JOBS // PREFIXES))},
+            "features": {"model": "fake:v=300,d=8"},
+            "methods": [{"rule": "eta", "parameter": 0.01}],
+            "stages": [{"name": "generate"}],
+        }
+    )
+    materials = Materials(config)
+    pool = InstantPool()
+    with open_store(f"sqlite:///{folder / 'results.db'}") as store:
+        run_id = store.add_run(config.name, stored_identity(config), {})
+        driver = _GenerateOnly(store, run_id, materials, lambda: pool)
+        began = time.perf_counter()
+        driver._enqueue()
+        planned = time.perf_counter()
+        summary = driver.run()
+        ended = time.perf_counter()
+        assert summary.done == JOBS, summary
+    group = f"queue, {JOBS:,} jobs over {WORKERS} simulated workers, SQLite"
+    per_second = JOBS / (ended - planned)
+    yield Figure(group, "planning and adding the jobs", planned - began, "s")
+    yield Figure(group, "driver and database", 1e3 / per_second, "ms a job", "16 tokens a job, written")
+    yield Figure(group, "throughput", per_second, "jobs/s", "", ">= 200 jobs/s", per_second >= 200)
+    yield Figure(
+        group, "requests in flight at most", pool.most_in_flight, "", f"{REQUESTS_PER_WORKER} a worker"
+    )
+    early = next(size for answered, size in pool.memory if answered >= JOBS // 5)
+    growth = (pool.memory[-1][1] - early) / 2**20
+    name = "memory grown from job 1,000 to the last"
+    yield Figure(group, name, growth, "MiB", "", "flat: <= 32 MiB", growth <= 32)
+
+
+class _GenerateOnly(Driver):
+    """Leaves features and scores out: one kind of job is enough to count."""
+
+    def _enqueue(self) -> Plan:
+        plan = planner.make_plan(self.materials.config, self.materials, self.store)
+        plan.jobs = [(order, job) for order, job in plan.jobs if job.kind is JobKind.GENERATE]
+        for rows in planner.prefix_rows(self.materials, plan):
+            self.store.add_prefix_set(rows)
+        self.store.add_jobs(self.run_id, [job for _, job in plan.jobs])
+        return plan
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _write_corpus(folder: Path) -> Path:
+    folder.mkdir()
+    generator = np.random.default_rng(0)
+    for number in range(4 * PREFIXES):
+        words = " ".join(generator.choice(WORDS, 30).tolist())
+        (folder / f"{number}.txt").write_text(f"Report {number}: {words}.")
+    return folder

@@ -1,0 +1,125 @@
+"""bat-harness plan, and knowing that nothing is left without loading anything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.config import to_yaml
+from harness.driver.driver import enqueue
+from harness.jobs import JobKind
+from harness.planning.finished import is_finished
+from harness.planning.materials import Materials
+from harness.planning.planner import make_plan
+from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("text") / "corpus")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", *arguments])
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_a_plan_is_the_same_again_and_grows_with_results(corpus: Path, tmp_path: Path) -> None:
+    config = tiny_sweep(corpus)
+    materials = Materials(config)
+    first = make_plan(config, materials)
+    assert [job.id for _, job in first.jobs] == [
+        job.id for _, job in make_plan(config, Materials(config)).jobs
+    ]
+    assert not first.complete
+    assert [str(one.setting) for one in first.unresolved] == ["ba-eta rejecting as much as eta=0.01 (c=4)"]
+    with open_quick_store(tmp_path / "r.db") as store:
+        driver = make_driver(store, config, LocalPool)
+        assert driver.run().complete
+        last = make_plan(config, materials, store, store.resolutions(driver.run_id))
+        assert last.complete
+        assert {job.id for _, job in first.jobs} < {job.id for _, job in last.jobs}
+        # What was resolved once is not looked for again.
+        assert last.resolutions == []
+        assert make_plan(config, materials, store).resolutions == store.resolutions(driver.run_id)
+
+
+def test_what_changes_no_result_changes_no_job(corpus: Path) -> None:
+    ids = [job.id for _, job in make_plan(tiny_sweep(corpus), Materials(tiny_sweep(corpus))).jobs]
+    other = tiny_sweep(corpus, name="other", resources={"num_cpus": 2, "lease_seconds": 99})
+    assert [job.id for _, job in make_plan(other, Materials(other)).jobs] == ids
+    seeds = tiny_sweep(corpus, generation={"max_tokens": 6, "batch_size": 2, "seeds": [1]})
+    changed = {job.id for _, job in make_plan(seeds, Materials(seeds)).jobs}
+    kept = {job.id for _, job in make_plan(seeds, Materials(seeds)).jobs if job.kind is JobKind.MEASURE}
+    assert kept <= set(ids)
+    assert not any(
+        job.id in ids for _, job in make_plan(seeds, Materials(seeds)).jobs if job.kind is JobKind.GENERATE
+    )
+    assert changed - kept
+
+
+def test_a_run_is_finished_when_all_is_planned_and_done(corpus: Path, tmp_path: Path) -> None:
+    config = tiny_sweep(corpus)
+    with open_quick_store(tmp_path / "r.db") as store:
+        driver = make_driver(store, config, LocalPool)
+        assert not is_finished(config, store, driver.run_id)  # nothing is planned yet
+        enqueue(store, driver.run_id, driver.materials)
+        assert not is_finished(config, store, driver.run_id)
+        driver.run()
+        assert is_finished(config, store, driver.run_id)
+
+
+def test_knowing_that_nothing_is_left_loads_no_model_library(corpus: Path, tmp_path: Path) -> None:
+    config = tiny_sweep(corpus)
+    sweep = tmp_path / "tiny.yaml"
+    sweep.write_text(to_yaml(config))
+    with open_quick_store(tmp_path / "r.db") as store:
+        make_driver(store, config, LocalPool).run()
+    script = (
+        "import sys\n"
+        "from harness.cli import main\n"
+        "try:\n"
+        f"    main(['run', {str(sweep)!r}, '--db', 'sqlite:///{tmp_path / 'r.db'}'])\n"
+        "except SystemExit as ended:\n"
+        "    assert not ended.code, ended.code\n"
+        "assert 'torch' not in sys.modules and 'ray' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to do" in done.stderr
+
+
+def test_prints_jobs_units_and_what_is_open(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "tiny.yaml"
+    sweep.write_text(to_yaml(tiny_sweep(corpus)))
+    database = f"sqlite:///{tmp_path / 'none.db'}"
+    printed = run(capsys, str(sweep), "--db", database)
+    assert "9 jobs, 0 of them done." in printed
+    assert "36 tokens at most" in printed
+    assert "1 more settings follow" in printed
+    assert not (tmp_path / "none.db").exists()  # nothing is written
+    record = json.loads(run(capsys, str(sweep), "--db", database, "--json", "--calibrate"))
+    assert record["totals"]["jobs"] == 9
+    assert record["unresolved"] == ["ba-eta rejecting as much as eta=0.01 (c=4)"]
+    timed = {work["kind"] for work in record["work"] if work["seconds"]}
+    assert timed == {"measure", "generate", "featurize"}
+
+
+def test_a_mistake_in_the_sweep_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "wrong.yaml"
+    sweep.write_text("name: wrong\nmodles: []\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(sweep)])
+    assert ended.value.code == 1
+    assert "line 2" in capsys.readouterr().err
