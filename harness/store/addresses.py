@@ -1,0 +1,108 @@
+"""Where a database is: addresses as people write them, checked before anything is opened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from bat.errors import InvalidInputError
+from harness.store.errors import StoreUnavailableError
+
+EXAMPLES = "Use sqlite:///results.db or postgresql://user@host/database."
+
+# Set to 1 by somebody who knows that one machine alone opens the file.
+ALLOW_NETWORK_FOLDER = "BAT_HARNESS_ALLOW_NETWORK_DB"
+
+# File systems on which SQLite's locks and shared memory cannot be trusted. /mnt/c of WSL is a 9p.
+_NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs"}
+)
+
+# Less than this is as good as full: the log alone grows to some megabytes before it is folded back.
+_LEAST_FREE_BYTES = 32 * 2**20
+
+
+def parse_address(address: str) -> URL:
+    """The address with its driver, or an error that shows how one is written."""
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        raise InvalidInputError(f"a database is named by a URL; got {address!r}. {EXAMPLES}") from None
+    backend, _, driver = url.drivername.partition("+")
+    if backend in ("postgresql", "postgres") and driver in ("", "psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and driver in ("", "pysqlite"):
+        if url.database in (None, "", ":memory:") or (url.database or "").startswith("file:"):
+            raise InvalidInputError(
+                f"SQLite needs a file, so that other processes can read along; got {address!r}. {EXAMPLES}"
+            )
+        return url.set(drivername="sqlite+pysqlite")
+    raise InvalidInputError(f"the database must be SQLite or PostgreSQL; got {url.drivername!r}. {EXAMPLES}")
+
+
+def shown(url: URL) -> str:
+    """The address as people may see it: without a password, without our choice of driver."""
+    plain = url.set(drivername=url.get_backend_name())
+    return plain.render_as_string(hide_password=True)
+
+
+def file_of(url: URL) -> Path:
+    """The file of an SQLite address."""
+    return Path(url.database or "").absolute()
+
+
+def check_file(url: URL, *, create: bool) -> None:
+    """Raise when an SQLite file cannot serve as a store, for reasons that can be seen from outside."""
+    path = file_of(url)
+    if path.is_dir():
+        raise StoreUnavailableError(f"the database {path} must be a file; it is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise StoreUnavailableError(
+            f"the folder {path.parent} of the database must exist; it does not. Create it, or name another."
+        )
+    if not create and not path.exists():
+        raise StoreUnavailableError(
+            f"there is no database at {path}. Start a sweep with --db {shown(url)}, or name another one."
+        )
+    system = find_network_file_system(path.parent)
+    if system is not None and os.environ.get(ALLOW_NETWORK_FOLDER) != "1":
+        raise StoreUnavailableError(
+            f"an SQLite database must be on a local disk, because its locks fail on network file systems; "
+            f"{path.parent} is on {system}. Name a local folder or a PostgreSQL server, or set "
+            f"{ALLOW_NETWORK_FOLDER}=1 if only this machine opens it."
+        )
+
+
+def check_room(url: URL) -> None:
+    """Raise when the disk of an SQLite file is as good as full."""
+    path = file_of(url)
+    free = shutil.disk_usage(path.parent).free
+    if free < _LEAST_FREE_BYTES:
+        raise StoreUnavailableError(
+            f"the disk of {path} must have {_LEAST_FREE_BYTES >> 20} MB free; it has {free / 2**20:.1f} MB. "
+            "Make room, or put the database elsewhere with --db."
+        )
+
+
+def find_network_file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str | None:
+    """The type of the network file system a folder is on; None for a local one, or where nobody can tell."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return None
+    resolved = folder.resolve()
+    found = ""
+    depth = -1
+    for line in lines:
+        _, point, system, *_ = line.split(" ")
+        # Spaces and the like are spelled in octal.
+        place = Path(point.encode("utf-8", "surrogateescape").decode("unicode_escape"))
+        # The last of several mounts on one folder is the one that is seen.
+        if resolved.is_relative_to(place) and len(place.parts) >= depth:
+            found, depth = system, len(place.parts)
+    is_network = found in _NETWORK_FILE_SYSTEMS or found.startswith("fuse.")
+    return found if is_network else None

@@ -1,0 +1,163 @@
+"""Opening a database: how each backend is set up, and the one place that commits and rolls back.
+
+SQLite keeps a write-ahead log, so readers see the last commit and never wait for the writer. A writer takes
+its lock when its transaction begins, and waits for it there: a transaction that began with reading could
+find that its turn to write had passed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+from harness.jobs import canonical_json
+from harness.store.addresses import file_of
+from harness.store.errors import StoreUnavailableError
+from harness.store.failures import explained
+
+# How long a writer waits for another one. A bulk insert holds the lock for seconds at most.
+_BUSY_SECONDS = 60.0
+_CONNECT_SECONDS = 10
+
+# Views use ->> on JSON, which came with 3.38 (2022).
+_LEAST_SQLITE = (3, 38, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An engine and its address. All work happens inside `reading` or `writing`."""
+
+    url: URL
+    engine: Engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction: committed at the end, rolled back by any exception."""
+        with explained(self.url), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.execution_options(bat_begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One snapshot of the database. Whatever is done to it is undone at the end."""
+        with explained(self.url), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin() as transaction:
+                yield connection
+                transaction.rollback()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def connect(url: URL, *, read_only: bool = False) -> Database:
+    """Make an engine; nothing is opened before the first transaction."""
+    if url.get_backend_name() == "sqlite":
+        return Database(url, _sqlite_engine(url, read_only))
+    return Database(url, _postgresql_engine(url, read_only))
+
+
+def _sqlite_engine(url: URL, read_only: bool) -> Engine:
+    if sqlite3.sqlite_version_info < _LEAST_SQLITE:
+        least = ".".join(map(str, _LEAST_SQLITE))
+        raise StoreUnavailableError(
+            f"SQLite {least} or later is needed; this Python has {sqlite3.sqlite_version}. "
+            "Use a newer Python, or PostgreSQL."
+        )
+
+    path = file_of(url)
+
+    def open_file() -> sqlite3.Connection:
+        if not read_only:
+            return _open(path, "mode=rwc", _set_up_writer)
+        try:
+            return _open(path, "mode=ro", _set_up_reader)
+        except sqlite3.OperationalError:
+            # A reader shares memory with the writer through a file beside the database. Where it may not
+            # create one and there is no log, nobody writes, and the file can be read as it is.
+            if _is_writable(path.parent) or path.with_name(f"{path.name}-wal").exists():
+                raise
+            return _open(path, "mode=ro&immutable=1", _set_up_reader)
+
+    engine = create_engine(url, creator=open_file, json_serializer=canonical_json)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("bat_begin", "BEGIN"))
+
+    return engine
+
+
+def _open(path: Path, parameters: str, set_up: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{parameters}",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        # The driver's own transactions are off: the engine's "begin" says what begins one.
+        isolation_level=None,
+        # SQLAlchemy's pool hands a connection to one thread at a time.
+        check_same_thread=False,
+    )
+    try:
+        # The view of rejection rates needs exp, which SQLite has only when it was built with it.
+        connection.create_function("exp", 1, math.exp, deterministic=True)
+        connection.execute("PRAGMA foreign_keys = ON")
+        set_up(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _set_up_reader(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("SELECT count(*) FROM sqlite_master")  # the first to touch the file
+
+
+def _set_up_writer(connection: sqlite3.Connection) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreUnavailableError(
+            f"SQLite must be able to keep a write-ahead log beside the database; here it keeps {mode!r}. "
+            "Put the database on a local disk."
+        )
+    # A crash of the machine may undo the last commits, never half of one; a crash of a process undoes none.
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _postgresql_engine(url: URL, read_only: bool) -> Engine:
+    settings = "-c TimeZone=UTC" + (" -c default_transaction_read_only=on" if read_only else "")
+    arguments: dict[str, Any] = {
+        "connect_timeout": _CONNECT_SECONDS,
+        "application_name": "bat-harness",
+        "options": settings,
+    }
+    # What the address itself says goes first.
+    arguments = {name: value for name, value in arguments.items() if name not in url.query}
+    try:
+        # A connection is tried before it is used, so that a server that was restarted goes unnoticed.
+        return create_engine(url, connect_args=arguments, json_serializer=canonical_json, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise StoreUnavailableError(
+            "PostgreSQL needs the package psycopg, which is not installed. Run: pip install "
+            "'bat-harness[postgres]'"
+        ) from None

@@ -1,0 +1,71 @@
+"""What a database reports, in one sentence that says what to do next."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
+
+from harness.store.addresses import file_of, shown
+from harness.store.errors import StoreError, StoreUnavailableError
+
+_RESUME = "Run the same command again afterwards: what was committed is kept."
+
+# Beginnings of SQLite's error names, https://www.sqlite.org/rescode.html.
+_SQLITE_SENTENCES = {
+    "SQLITE_NOTADB": "the file {path} must be an SQLite database; it is something else. Name another file.",
+    "SQLITE_CORRUPT": "the database {path} is damaged ({detail}). Restore a copy, or start another one.",
+    "SQLITE_READONLY": "the database {path} must be writable; it is not. Check who owns it and its folder.",
+    "SQLITE_CANTOPEN": "the database {path} cannot be opened or created. Check who owns it and its folder.",
+    "SQLITE_FULL": "the disk of the database {path} is full. Make room. " + _RESUME,
+    "SQLITE_IOERR": "the disk of the database {path} cannot be read or written ({detail}). " + _RESUME,
+    "SQLITE_BUSY": "the database {path} is being written by another process that does not finish. "
+    "Find it, for example with: fuser {path}",
+}
+
+# Codes of PostgreSQL, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+_POSTGRESQL_SENTENCES = {
+    "53100": "the disk of the database {url} is full. Make room. " + _RESUME,
+    "25006": "the database {url} only takes questions here, no changes.",
+    "42501": "the user of {url} must be allowed to create and write tables ({detail}).",
+}
+
+
+@contextmanager
+def explained(url: URL) -> Iterator[None]:
+    """Turn what the database raises inside into a StoreError."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise explain(error, url) from error
+
+
+def detail_of(error: DBAPIError | sqlite3.Error) -> str:
+    """The first line of what the database itself said."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return next(iter(str(cause).strip().splitlines()), type(cause).__name__).rstrip(".")
+
+
+def explain(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
+    """Say what happened, to which database, and what to do."""
+    cause, detail = error.orig if isinstance(error, DBAPIError) else error, detail_of(error)
+    if url.get_backend_name() == "sqlite":
+        name = getattr(cause, "sqlite_errorname", "")
+        for beginning, sentence in _SQLITE_SENTENCES.items():
+            if name.startswith(beginning):
+                return StoreUnavailableError(sentence.format(path=file_of(url), detail=detail))
+        return StoreError(f"the database {file_of(url)} refused: {detail}.")
+    code = getattr(cause, "sqlstate", None)
+    if code in _POSTGRESQL_SENTENCES:
+        return StoreUnavailableError(_POSTGRESQL_SENTENCES[code].format(url=shown(url), detail=detail))
+    # Psycopg knows no code for a server that it never reached; class 08 and 57P are connections that broke.
+    lost = type(cause).__name__ == "OperationalError" and code is None
+    if lost or (code or "").startswith(("08", "57P", "28", "3D")):
+        return StoreUnavailableError(
+            f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server runs, and the "
+            "address, user and database."
+        )
+    return StoreError(f"the database {shown(url)} refused: {detail}.")

@@ -1,0 +1,106 @@
+"""One number for all results of a run, the same wherever and however they were made.
+
+Times, owners and attempts stay out; so do the keys of rows, which depend on the order of arrival. A run on
+one worker, on four, and on four that were killed now and then gives the same number, or has a fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from harness.jobs import JobKind, canonical_json
+from harness.store.reading import read_features, read_generations, read_measurement, read_scores
+from harness.store.records import JobState
+from harness.store.tables import (
+    GenerationRow,
+    JobRow,
+    PrefixSetRow,
+    ResolutionJobRow,
+    ResolutionRow,
+    RunJobRow,
+)
+
+Add = Callable[[Any], None]
+
+
+def results_hash(connection: Connection, run_id: int) -> str:
+    """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions."""
+    digest = hashlib.sha256()
+
+    def add(value: Any) -> None:
+        """Add a value with its type and size, so that no two lists of values read alike."""
+        match value:
+            case bytes():
+                data = value
+            case np.ndarray() if value.dtype.kind in "if":
+                data = np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
+            case np.ndarray():
+                data = canonical_json(value.tolist()).encode()
+            case _:
+                data = canonical_json(value).encode()
+        digest.update(f"{type(value).__name__}:{len(data)}:".encode())
+        digest.update(data)
+
+    for job in _done_jobs(connection, run_id):
+        add(job.id)
+        _add_result(connection, job.key, JobKind(job.kind), add)
+    _add_resolutions(connection, run_id, add)
+    return digest.hexdigest()
+
+
+def _done_jobs(connection: Connection, run_id: int) -> list[Any]:
+    rows = connection.execute(
+        select(JobRow.id, JobRow.key, JobRow.kind)
+        .join(RunJobRow, RunJobRow.job_key == JobRow.key)
+        .where(RunJobRow.run_id == run_id, JobRow.state == JobState.DONE)
+    )
+    return sorted(rows, key=lambda row: row.id)
+
+
+def _add_result(connection: Connection, key: int, kind: JobKind, add: Add) -> None:
+    match kind:
+        case JobKind.MEASURE:
+            for name, values in read_measurement(connection, key).to_columns().items():
+                if not name.startswith("seconds_"):
+                    add(name)
+                    add(values)
+        case JobKind.GENERATE:
+            _add_generations(connection, key, add)
+        case JobKind.FEATURIZE:
+            features = read_features(connection, key)
+            add(list(features.shape))
+            add(features)
+        case JobKind.SCORE:
+            for score in read_scores(connection, key):
+                add([score.name, score.value, score.low, score.high, score.detail])
+
+
+def _add_generations(connection: Connection, key: int, add: Add) -> None:
+    sets = connection.execute(
+        select(PrefixSetRow.id)
+        .join(GenerationRow, GenerationRow.prefix_set_key == PrefixSetRow.key)
+        .where(GenerationRow.job_key == key)
+        .distinct()
+    )
+    add(sorted(sets.scalars()))
+    for entry in read_generations(connection, key):
+        address = entry.random_key
+        add([address.seed, address.run, address.prefix, address.sample])
+        add([entry.prefix_id, entry.text, entry.stop_reason, entry.token_count])
+        add(entry.trace)
+
+
+def _add_resolutions(connection: Connection, run_id: int, add: Add) -> None:
+    rows = connection.execute(select(ResolutionRow).where(ResolutionRow.run_id == run_id))
+    for row in sorted(rows, key=lambda row: row.parameter):
+        jobs = connection.scalars(
+            select(JobRow.id)
+            .join(ResolutionJobRow, ResolutionJobRow.job_key == JobRow.key)
+            .where(ResolutionJobRow.resolution_id == row.id)
+        )
+        add([row.parameter, row.asked, row.how, row.value, sorted(jobs)])

@@ -1,0 +1,217 @@
+"""Results of jobs as records: made from the messages of workers, and turned back into them.
+
+    kind of job    payload            made from
+    measure        MeasurementRows    workers' Measurement
+    generate       GenerationRows     workers' Generations, and the set their prefixes are in
+    featurize      FeatureRows        float32 [n, d]
+    score          ScoreRows          numbers
+
+Everything is checked here, where it can still be said which value is wrong, and not by the database.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.errors import InvalidInputError
+from bat.random import Key
+from harness.jobs import JobKind, canonical_json
+from workers.measurement_record import Measurement
+from workers.traces import decode_trace, encode_trace
+
+if TYPE_CHECKING:  # these bring in torch, which a store has no use for
+    from workers.generation import Generation
+    from workers.prefixes import Prefix, PrefixSet
+
+
+def storable(text: str) -> str:
+    """The text as every database can keep it: U+FFFD stands for NUL and for halves of surrogate pairs."""
+    text = text.replace("\x00", "\ufffd")
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEntry:
+    """One continuation, its trace encoded."""
+
+    prefix_id: str
+    random_key: Key
+    text: str
+    stop_reason: str
+    token_count: int
+    solver_seconds: float
+    trace: bytes
+
+    @classmethod
+    def of(cls, generation: Generation) -> GenerationEntry:
+        """Take a worker's generation."""
+        return cls(
+            prefix_id=generation.prefix_id,
+            random_key=generation.key,
+            text=storable(generation.text),
+            stop_reason=generation.stop_reason.value,
+            token_count=len(generation.trace),
+            solver_seconds=float(generation.solver_seconds),
+            trace=encode_trace(generation.trace),
+        )
+
+    def to_generation(self) -> Generation:
+        """Give it back as the worker's generation."""
+        from workers.generation import Generation, StopReason
+
+        return Generation(
+            prefix_id=self.prefix_id,
+            key=self.random_key,
+            text=self.text,
+            stop_reason=StopReason(self.stop_reason),
+            trace=decode_trace(self.trace),
+            solver_seconds=self.solver_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRows:
+    """The result of a generate job: one continuation for each prefix of its shard."""
+
+    prefix_set_id: str
+    entries: tuple[GenerationEntry, ...]
+
+    def __post_init__(self) -> None:
+        prefixes = [entry.prefix_id for entry in self.entries]
+        if len(set(prefixes)) != len(prefixes):
+            raise InvalidInputError("a job continues each prefix once; got a prefix twice in one result.")
+        for entry in self.entries:
+            if not math.isfinite(entry.solver_seconds):
+                raise InvalidInputError(
+                    f"solver_seconds must be finite; got {entry.solver_seconds} for prefix "
+                    f"{entry.prefix_id!r}."
+                )
+
+    @classmethod
+    def of(cls, prefix_set_id: str, generations: Iterable[Generation]) -> GenerationRows:
+        """Take what a worker generated from prefixes of a set that the store knows."""
+        return cls(prefix_set_id, tuple(map(GenerationEntry.of, generations)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasurementRows:
+    """The result of a measure job."""
+
+    measurement: Measurement
+
+    def __post_init__(self) -> None:
+        for name, values in self.measurement.to_columns().items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                row = int(np.argmin(np.isfinite(values)))
+                raise InvalidInputError(f"a measurement is finite; got {values[row]} in {name}, row {row}.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRows:
+    """The result of a featurize job: a vector for each text, in the order of the texts."""
+
+    vectors: npt.NDArray[np.float32]  # [n, d]
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.vectors.dtype != np.float32:
+            raise InvalidInputError(
+                f"features must be float32 of shape [texts, dimensions]; got {self.vectors.dtype} "
+                f"{list(self.vectors.shape)}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEntry:
+    """One number, with its interval if it has one; NaN becomes None, which means: not defined."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    detail: Any | None = None  # JSON
+
+    def __post_init__(self) -> None:
+        for field in ("value", "low", "high"):
+            number = getattr(self, field)
+            if number is not None:
+                object.__setattr__(self, field, None if math.isnan(number) else float(number))
+        canonical_json(self.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRows:
+    """The result of a score job."""
+
+    entries: tuple[ScoreEntry, ...]
+
+    def __post_init__(self) -> None:
+        names = [entry.name for entry in self.entries]
+        if len(set(names)) != len(names):
+            raise InvalidInputError(f"a job has each score once; got {', '.join(sorted(names))}.")
+
+
+Payload = GenerationRows | MeasurementRows | FeatureRows | ScoreRows
+
+PAYLOADS: dict[JobKind, type[Payload]] = {
+    JobKind.GENERATE: GenerationRows,
+    JobKind.MEASURE: MeasurementRows,
+    JobKind.FEATURIZE: FeatureRows,
+    JobKind.SCORE: ScoreRows,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixEntry:
+    """An opening and how the person went on, as token ids and as text."""
+
+    id: str
+    token_ids: tuple[int, ...]
+    text: str
+    continuation_ids: tuple[int, ...]
+    continuation: str
+
+    def to_prefix(self) -> Prefix:
+        """Give it back as the workers' prefix."""
+        from workers.prefixes import Prefix
+
+        return Prefix(self.id, self.token_ids, self.continuation_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRows:
+    """A set of prefixes. The id is the set's human fingerprint."""
+
+    id: str
+    fingerprint: str
+    corpus: str
+    revision: str
+    split: str
+    counts: dict[str, int]
+    entries: tuple[PrefixEntry, ...]
+
+    @classmethod
+    def of(cls, prefix_set: PrefixSet, texts: Sequence[str], continuations: Sequence[str]) -> PrefixRows:
+        """Take a workers' set, with the text of each opening and of how it went on."""
+        entries = tuple(
+            PrefixEntry(
+                prefix.id, prefix.token_ids, storable(text), prefix.continuation_ids, storable(continuation)
+            )
+            for prefix, text, continuation in zip(prefix_set.prefixes, texts, continuations, strict=True)
+        )
+        return cls(
+            id=prefix_set.human_fingerprint,
+            fingerprint=prefix_set.fingerprint,
+            corpus=prefix_set.corpus,
+            revision=prefix_set.revision,
+            split=prefix_set.split,
+            counts={**dataclasses.asdict(prefix_set.counts), "too_short": prefix_set.too_short},
+            entries=entries,
+        )

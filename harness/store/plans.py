@@ -1,0 +1,168 @@
+"""What a plan writes before and between its jobs: runs, jobs, prefixes, resolved parameters.
+
+All of it may be written again: what is there already stays as it is.
+"""
+
+from __future__ import annotations
+
+import graphlib
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select, text, update
+
+from bat.errors import InvalidInputError
+from harness.jobs import Job, canonical_json
+from harness.store.labels import labels
+from harness.store.payloads import PrefixRows
+from harness.store.records import JobState, Resolution
+from harness.store.statements import add_rows, batches, find_keys
+from harness.store.tables import (
+    JobNeedRow,
+    JobRow,
+    PrefixRow,
+    PrefixSetRow,
+    ResolutionJobRow,
+    ResolutionRow,
+    RunJobRow,
+    RunRow,
+    utc_now,
+)
+
+# Any number, but always this one: whoever adds to plans on PostgreSQL holds this lock.
+_LOCK = 0x706C616E
+
+
+def lock_plans(connection: Connection) -> None:
+    """Let one plan be written at a time: two that share jobs could otherwise wait for each other."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+
+
+def add_run(connection: Connection, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
+    """The run with this name and configuration, new or not; its versions and start are brought up to date."""
+    identity = hashlib.sha256(canonical_json([name, config]).encode()).hexdigest()
+    row = {"identity": identity, "name": name, "config": dict(config), "versions": dict(versions)}
+    add_rows(connection, RunRow, [row])
+    statement = (
+        update(RunRow)
+        .where(RunRow.identity == identity)
+        .values(versions=dict(versions), started_at=utc_now())
+        .returning(RunRow.id)
+    )
+    return int(connection.execute(statement).scalar_one())
+
+
+def add_jobs(connection: Connection, run_id: int, jobs: Sequence[Job], order: int | Sequence[int]) -> int:
+    """Add jobs to a run, and to the queue those that no run has asked for yet; return how many these are."""
+    if connection.scalar(select(RunRow.id).where(RunRow.id == run_id)) is None:
+        raise InvalidInputError(f"jobs are added to a run that exists; there is no run {run_id}.")
+    priorities = [order] * len(jobs) if isinstance(order, int) else list(order)
+    if len(priorities) != len(jobs):
+        raise InvalidInputError(f"order must have a number for each job; got {len(priorities)}, {len(jobs)}.")
+    wanted = {job.id: (job, priority) for job, priority in zip(jobs, priorities, strict=True)}
+    known = find_keys(connection, wanted)
+    new = {job_id: job for job_id, (job, _) in wanted.items() if job_id not in known}
+    needed = find_keys(connection, (need for job in new.values() for need in job.needs if need not in new))
+    _check_needs(new, needed)
+    rows = [_row(job, wanted[job_id][1]) for job_id, job in new.items()]
+    add_rows(connection, JobRow, rows)
+    keys = known | needed | find_keys(connection, new)
+    add_rows(connection, RunJobRow, [{"run_id": run_id, "job_key": keys[job_id]} for job_id in wanted])
+    needs = [
+        {"job_key": keys[job_id], "needed_key": keys[need]}
+        for job_id, job in new.items()
+        for need in dict.fromkeys(job.needs)
+    ]
+    add_rows(connection, JobNeedRow, needs)
+    _bring_forward(connection, {known[job_id]: wanted[job_id][1] for job_id in known})
+    return len(new)
+
+
+def _row(job: Job, priority: int) -> dict[str, Any]:
+    return {"id": job.id, "kind": job.kind.value, "spec": job.spec, "priority": priority, **labels(job.spec)}
+
+
+def _check_needs(new: Mapping[str, Job], needed: Mapping[str, int]) -> None:
+    for job_id, job in new.items():
+        for need in job.needs:
+            if need not in new and need not in needed:
+                raise InvalidInputError(
+                    f"a job needs jobs that are planned too; {job.kind} job {job_id} needs {need}, which is "
+                    "not. Add it before, or with it."
+                )
+    try:
+        graphlib.TopologicalSorter({job_id: job.needs for job_id, job in new.items()}).prepare()
+    except graphlib.CycleError as error:
+        raise InvalidInputError(f"jobs cannot need each other; got a circle: {error.args[1]}.") from None
+
+
+def _bring_forward(connection: Connection, priorities: Mapping[int, int]) -> None:
+    """Let a job that waits for another run come as early as the earlier of the two asks."""
+    earlier: dict[int, list[int]] = {}
+    for batch in batches(priorities):
+        statement = select(JobRow.key, JobRow.priority).where(
+            JobRow.key.in_(batch), JobRow.state == JobState.WAITING
+        )
+        for row in connection.execute(statement):
+            if priorities[row.key] < row.priority:
+                earlier.setdefault(priorities[row.key], []).append(row.key)
+    for priority, keys in earlier.items():
+        for batch in batches(keys):
+            connection.execute(update(JobRow).where(JobRow.key.in_(batch)).values(priority=priority))
+
+
+def add_prefix_set(connection: Connection, rows: PrefixRows) -> None:
+    """Store a set of prefixes."""
+    described = {
+        name: getattr(rows, name) for name in ("id", "fingerprint", "corpus", "revision", "split", "counts")
+    }
+    add_rows(connection, PrefixSetRow, [described])
+    key = connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == rows.id))
+    entries = [
+        {
+            "prefix_set_key": key,
+            "id": entry.id,
+            "place": place,
+            "text": entry.text,
+            "token_ids": entry.token_ids,
+            "continuation": entry.continuation,
+            "continuation_ids": entry.continuation_ids,
+        }
+        for place, entry in enumerate(rows.entries)
+    ]
+    add_rows(connection, PrefixRow, entries)
+
+
+def add_resolution(connection: Connection, run_id: int, resolution: Resolution) -> None:
+    """Store what a parameter was set to, unless that is stored already."""
+    row = {
+        "run_id": run_id,
+        "parameter": resolution.parameter,
+        "asked": resolution.asked,
+        "how": resolution.how,
+        "value": resolution.value,
+    }
+    add_rows(connection, ResolutionRow, [row])
+    stored = connection.execute(
+        select(ResolutionRow.id, ResolutionRow.value).where(
+            ResolutionRow.run_id == run_id, ResolutionRow.parameter == resolution.parameter
+        )
+    ).one()
+    if canonical_json(stored.value) != canonical_json(resolution.value):
+        raise InvalidInputError(
+            f"a parameter of a run is resolved once; {resolution.parameter!r} is {stored.value} already, "
+            f"and got {resolution.value}. Give the new sweep another name."
+        )
+    keys = _get_keys(connection, resolution.job_ids)
+    add_rows(connection, ResolutionJobRow, [{"resolution_id": stored.id, "job_key": key} for key in keys])
+
+
+def _get_keys(connection: Connection, job_ids: Iterable[str]) -> list[int]:
+    wanted = list(dict.fromkeys(job_ids))
+    found = find_keys(connection, wanted)
+    missing = [job_id for job_id in wanted if job_id not in found]
+    if missing:
+        raise InvalidInputError(f"a resolution names jobs that are planned; job {missing[0]} is not.")
+    return [found[job_id] for job_id in wanted]

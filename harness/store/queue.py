@@ -1,0 +1,243 @@
+"""The queue: leases on jobs, given out and taken back. Each function runs inside a caller's transaction.
+
+    waiting -> leased -> done
+       ^          |----> failed      when all attempts are used, or another would be no use
+       '----------'                  after an error, when the lease ran out, or when it is given back
+
+Whoever changes a job locks its row first, in the order of keys, so no two transactions wait for each other
+in a circle; on SQLite there is one writer anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, and_, case, null, or_, select, update
+from sqlalchemy.orm import aliased
+
+from harness.jobs import JobKind
+from harness.store.payloads import storable
+from harness.store.records import AttemptOutcome, JobState, Lease, RetryPolicy
+from harness.store.statements import add_rows, batches, in_run
+from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now
+
+_NOBODY: dict[str, Any] = {"owner": null(), "lease_expires_at": null()}
+
+
+def claim(
+    connection: Connection,
+    policy: RetryPolicy,
+    owner: str,
+    limit: int,
+    lease_seconds: float,
+    run_id: int | None,
+    model: str | None,
+) -> list[Lease]:
+    """Lease jobs that are ready, those of one model before the others, then in their order."""
+    take_back_expired(connection, policy)
+    keys: list[int] = []
+    if model is not None:
+        keys = _find_ready(connection, limit, run_id, JobRow.model == model)
+        keys += _find_ready(connection, limit - len(keys), run_id, JobRow.model.is_distinct_from(model))
+    else:
+        keys = _find_ready(connection, limit, run_id)
+    leases: dict[int, Lease] = {}
+    for batch in batches(keys):
+        statement = (
+            update(JobRow)
+            .where(JobRow.key.in_(batch), JobRow.state == JobState.WAITING)
+            .values(
+                state=JobState.LEASED.value,
+                owner=owner,
+                attempt=JobRow.attempt + 1,
+                lease_expires_at=utc_now(lease_seconds),
+                not_before=null(),
+            )
+            .returning(
+                JobRow.id,
+                JobRow.key,
+                JobRow.kind,
+                JobRow.spec,
+                JobRow.attempt,
+                JobRow.owner,
+                JobRow.lease_expires_at,
+                JobRow.failures,
+                JobRow.adjustment,
+            )
+        )
+        for row in connection.execute(statement):
+            leases[row.key] = Lease(row.id, row.key, JobKind(row.kind), *row[3:])
+    add_rows(
+        connection,
+        AttemptRow,
+        [{"job_key": key, "number": lease.attempt, "owner": owner} for key, lease in leases.items()],
+    )
+    return [leases[key] for key in keys if key in leases]
+
+
+def _find_ready(connection: Connection, limit: int, run_id: int | None, *conditions: Any) -> list[int]:
+    """Keys of jobs that may start now, locked where the database locks rows; what others hold is skipped."""
+    if limit <= 0:
+        return []
+    needed = aliased(JobRow)
+    missing = (
+        select(1)
+        .select_from(JobNeedRow)
+        .join(needed, needed.key == JobNeedRow.needed_key)
+        .where(JobNeedRow.job_key == JobRow.key, needed.state != JobState.DONE)
+    )
+    statement = (
+        select(JobRow.key)
+        .where(
+            JobRow.state == JobState.WAITING,
+            or_(JobRow.not_before.is_(None), JobRow.not_before <= utc_now()),
+            ~missing.exists(),
+            in_run(run_id),
+            *conditions,
+        )
+        .order_by(JobRow.priority, JobRow.key)
+        .limit(limit)
+        # Rows may still be referred to by others while we hold them.
+        .with_for_update(skip_locked=True, key_share=True, of=JobRow)
+    )
+    return list(connection.scalars(statement))
+
+
+def lock_ours(connection: Connection, leases: Iterable[Lease]) -> list[Lease]:
+    """Those of the leases that are still ours, by owner and attempt, held until the transaction ends.
+
+    A lease that has run out but that nobody took counts as ours: no other attempt has begun.
+    """
+    wanted: dict[tuple[Any, ...], Lease]
+    wanted = {(lease.job_key, lease.attempt, lease.owner): lease for lease in leases}
+    ours: list[Lease] = []
+    for batch in batches(sorted({lease.job_key for lease in wanted.values()})):
+        rows = connection.execute(
+            select(JobRow.key, JobRow.attempt, JobRow.owner)
+            .where(JobRow.key.in_(batch), JobRow.state == JobState.LEASED)
+            .order_by(JobRow.key)
+            .with_for_update(key_share=True)
+        )
+        ours += [wanted[tuple(row)] for row in rows if tuple(row) in wanted]
+    return ours
+
+
+def renew(connection: Connection, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
+    """Put the end of our leases off; return those that are still ours."""
+    ours = {lease.job_key: lease for lease in lock_ours(connection, leases)}
+    renewed: list[Lease] = []
+    for batch in batches(ours):
+        statement = (
+            update(JobRow)
+            .where(JobRow.key.in_(batch))
+            .values(lease_expires_at=utc_now(lease_seconds))
+            .returning(JobRow.key, JobRow.lease_expires_at)
+        )
+        ends: dict[int, Any] = {row.key: row.lease_expires_at for row in connection.execute(statement)}
+        renewed += [replace(ours[key], expires_at=ends[key]) for key in batch]
+    return renewed
+
+
+def release(connection: Connection, leases: Sequence[Lease]) -> int:
+    """Give jobs back as if they had never been claimed; return how many were still ours."""
+    ours = {lease.job_key for lease in lock_ours(connection, leases)}
+    _set(connection, ours, state=JobState.WAITING.value, **_NOBODY)
+    _end_attempts(connection, ours, AttemptOutcome.RELEASED)
+    return len(ours)
+
+
+def finish(connection: Connection, keys: Iterable[int]) -> None:
+    """Mark jobs as done whose leases `lock_ours` gave."""
+    held = set(keys)
+    _set(connection, held, state=JobState.DONE.value, finished_at=utc_now(), **_NOBODY)
+    _end_attempts(connection, held, AttemptOutcome.DONE)
+
+
+def fail(
+    connection: Connection,
+    policy: RetryPolicy,
+    lease: Lease,
+    error: str,
+    *,
+    retry: bool,
+    adjustment: Mapping[str, Any] | None,
+) -> JobState | None:
+    """Record an error; the job waits for another attempt or is set aside. None if it is no longer ours."""
+    if not lock_ours(connection, [lease]):
+        return None
+    failures = lease.failures + 1
+    again = retry and failures < policy.max_failures
+    state = JobState.WAITING if again else JobState.FAILED
+    changes: dict[str, Any] = {"state": state.value, "failures": failures, **_NOBODY}
+    changes |= {"not_before": utc_now(policy.wait_seconds(failures))} if again else {"finished_at": utc_now()}
+    if adjustment is not None:
+        changes["adjustment"] = dict(adjustment)
+    _set(connection, [lease.job_key], **changes)
+    _end_attempts(connection, [lease.job_key], AttemptOutcome.FAILED, error)
+    return state
+
+
+def take_back_expired(connection: Connection, policy: RetryPolicy) -> int:
+    """Take back leases that have run out; one that somebody holds is being finished or renewed right now."""
+    expired = JobRow.lease_expires_at < utc_now()
+    return _take_back(connection, policy, expired, "the lease ran out", skip_locked=True)
+
+
+def take_back_from(connection: Connection, policy: RetryPolicy, owner: str) -> int:
+    """Take back the leases of an owner who is known to be dead."""
+    theirs = JobRow.owner == owner
+    return _take_back(connection, policy, theirs, "the owner of the lease is gone", skip_locked=False)
+
+
+def _take_back(
+    connection: Connection, policy: RetryPolicy, condition: Any, reason: str, *, skip_locked: bool
+) -> int:
+    statement = (
+        select(JobRow.key)
+        .where(JobRow.state == JobState.LEASED, condition)
+        .order_by(JobRow.key)
+        .with_for_update(skip_locked=skip_locked, key_share=True)
+    )
+    keys = set(connection.scalars(statement))
+    used_up = JobRow.losses + 1 >= policy.max_losses
+    _set(
+        connection,
+        keys,
+        state=case((used_up, JobState.FAILED.value), else_=JobState.WAITING.value),
+        finished_at=case((used_up, utc_now()), else_=null()),
+        losses=JobRow.losses + 1,
+        **_NOBODY,
+    )
+    _end_attempts(connection, keys, AttemptOutcome.LOST, reason)
+    return len(keys)
+
+
+def reset_failed(connection: Connection, conditions: Sequence[Any]) -> int:
+    """Let jobs that were set aside wait again, with all their attempts before them."""
+    statement = select(JobRow.key).where(and_(JobRow.state == JobState.FAILED, *conditions))
+    keys = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
+    fresh = {"state": JobState.WAITING.value, "failures": 0, "losses": 0}
+    _set(connection, keys, **fresh, not_before=null(), finished_at=null())
+    return len(keys)
+
+
+def _set(connection: Connection, keys: Iterable[int], **values: Any) -> None:
+    for batch in batches(sorted(keys)):
+        connection.execute(update(JobRow).where(JobRow.key.in_(batch)).values(**values))
+
+
+def _end_attempts(
+    connection: Connection, keys: Iterable[int], outcome: AttemptOutcome, error: str | None = None
+) -> None:
+    for batch in batches(sorted(keys)):
+        connection.execute(
+            update(AttemptRow)
+            .where(AttemptRow.job_key.in_(batch), AttemptRow.outcome == AttemptOutcome.RUNNING)
+            .values(
+                outcome=outcome.value,
+                ended_at=utc_now(),
+                error=None if error is None else storable(error),
+            )
+        )

@@ -1,0 +1,144 @@
+"""Results read back as what the workers made of them, one job at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, select
+
+from bat.errors import InvalidInputError
+from bat.random import Key
+from harness.store.payloads import GenerationEntry, PrefixEntry, ScoreEntry
+from harness.store.records import GeneratedText
+from harness.store.results import BOUNDS, MEASURED
+from harness.store.tables import (
+    FeatureRow,
+    GenerationRow,
+    MeasurementRow,
+    MeasurementThresholdRow,
+    PrefixRow,
+    PrefixSetRow,
+    ScoreRow,
+    TokenTraceRow,
+)
+from workers.measurement_record import Measurement, Thresholds
+
+_MEASURED = [getattr(MeasurementRow, name) for name in MEASURED]
+_BOUNDS = [getattr(MeasurementThresholdRow, name) for name in BOUNDS]
+
+
+def read_measurement(connection: Connection, key: int) -> Measurement:
+    """The result of a measure job."""
+    rows = connection.execute(
+        select(*_MEASURED).where(MeasurementRow.job_key == key).order_by(MeasurementRow.place)
+    ).all()
+    bounds = connection.execute(
+        select(MeasurementThresholdRow.basis_size, *_BOUNDS)
+        .where(MeasurementThresholdRow.job_key == key)
+        .order_by(MeasurementThresholdRow.basis_size, MeasurementThresholdRow.place)
+    ).all()
+    by_size: dict[int, list[Sequence[Any]]] = {}
+    for size, *values in bounds:
+        by_size.setdefault(size, []).append(values)
+    thresholds = {
+        size: Thresholds(**_columns(BOUNDS, values))  # each has a row for each token
+        for size, values in by_size.items()
+    }
+    return Measurement(**_columns(MEASURED, rows), thresholds=thresholds)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, npt.NDArray[Any]]:
+    columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+
+
+def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:
+    """The result of a generate job."""
+    rows = connection.execute(
+        select(*GenerationRow.__table__.columns, TokenTraceRow.trace)
+        .join(
+            TokenTraceRow,
+            (TokenTraceRow.job_key == GenerationRow.job_key) & (TokenTraceRow.place == GenerationRow.place),
+        )
+        .where(GenerationRow.job_key == key)
+        .order_by(GenerationRow.place)
+    )
+    return [
+        GenerationEntry(
+            prefix_id=row.prefix_id,
+            random_key=Key(*row.random_key),
+            text=row.text,
+            stop_reason=row.stop_reason,
+            token_count=row.token_count,
+            solver_seconds=row.solver_seconds,
+            trace=row.trace,
+        )
+        for row in rows
+    ]
+
+
+def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedText]:
+    """The texts of a generate job, without what happened at their tokens."""
+    rows = connection.execute(
+        select(
+            GenerationRow.place,
+            GenerationRow.prefix_id,
+            GenerationRow.text,
+            GenerationRow.stop_reason,
+            GenerationRow.token_count,
+        )
+        .where(GenerationRow.job_key == key)
+        .order_by(GenerationRow.place)
+    )
+    return [GeneratedText(job_id, *row) for row in rows]
+
+
+def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:
+    """The result of a featurize job, [n, d]; [0, 0] when it has no texts."""
+    blobs = connection.scalars(
+        select(FeatureRow.vector).where(FeatureRow.job_key == key).order_by(FeatureRow.place)
+    )
+    vectors = [np.frombuffer(blob, dtype="<f4") for blob in blobs]
+    return np.array(vectors, dtype=np.float32) if vectors else np.empty((0, 0), np.float32)
+
+
+def read_scores(connection: Connection, key: int) -> list[ScoreEntry]:
+    """The result of a score job, by name."""
+    columns = (ScoreRow.name, ScoreRow.value, ScoreRow.low, ScoreRow.high, ScoreRow.detail)
+    rows = connection.execute(select(*columns).where(ScoreRow.job_key == key))
+    # Sorted here: databases differ in what comes first.
+    return sorted((ScoreEntry(*row) for row in rows), key=lambda entry: entry.name)
+
+
+def find_prefix_set(connection: Connection, prefix_set_id: str) -> int | None:
+    """The key of a set of prefixes."""
+    return connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == prefix_set_id))
+
+
+def read_prefixes(
+    connection: Connection, prefix_set_id: str, start: int, stop: int | None
+) -> list[PrefixEntry]:
+    """Prefixes of a set, from one place up to another."""
+    key = find_prefix_set(connection, prefix_set_id)
+    if key is None:
+        raise InvalidInputError(f"the set of prefixes {prefix_set_id} is not in this database.")
+    statement = (
+        select(
+            PrefixRow.id,
+            PrefixRow.token_ids,
+            PrefixRow.text,
+            PrefixRow.continuation_ids,
+            PrefixRow.continuation,
+        )
+        .where(PrefixRow.prefix_set_key == key, PrefixRow.place >= start)
+        .order_by(PrefixRow.place)
+    )
+    if stop is not None:
+        statement = statement.where(PrefixRow.place < stop)
+    return [
+        PrefixEntry(row.id, tuple(row.token_ids), row.text, tuple(row.continuation_ids), row.continuation)
+        for row in connection.execute(statement)
+    ]

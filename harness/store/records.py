@@ -1,0 +1,202 @@
+"""What goes into a store and comes out of it: plain, frozen records. Results have theirs in payloads.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from bat.errors import InvalidInputError
+from harness.jobs import JobKind, Spec
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    WAITING = "waiting"
+    LEASED = "leased"
+    DONE = "done"
+    FAILED = "failed"  # set aside: it had all its attempts, or is not worth another
+
+
+class AttemptOutcome(StrEnum):
+    """How an attempt ended."""
+
+    RUNNING = "running"  # not yet
+    DONE = "done"
+    FAILED = "failed"
+    LOST = "lost"  # the lease ran out, or its owner is known to be dead
+    RELEASED = "released"  # given back untried
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a job is tried, and how long it waits after an error.
+
+    Leases that ran out are counted apart, and more of them are allowed: a driver that is killed again and
+    again tells nothing about its jobs, while a job that kills its workers must not go on for ever.
+    """
+
+    max_failures: int = 3
+    max_losses: int = 10
+    first_wait_seconds: float = 2.0  # doubled after each further error
+    longest_wait_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_failures", "max_losses"):
+            if getattr(self, name) < 1:
+                raise InvalidInputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in ("first_wait_seconds", "longest_wait_seconds"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InvalidInputError(f"{name} must be finite and not negative; got {getattr(self, name)}.")
+
+    def wait_seconds(self, failures: int) -> float:
+        """How long a job waits after that many errors."""
+        doublings = min(failures - 1, 60)  # beyond it, any wait is the longest
+        return min(self.first_wait_seconds * 2.0**doublings, self.longest_wait_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A sweep that somebody started."""
+
+    id: int
+    name: str
+    config: Mapping[str, Any]
+    versions: Mapping[str, Any]
+    created_at: datetime
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A job that is ours until `expires_at`, by the database's clock. `attempt` is the fencing token."""
+
+    job_id: str
+    job_key: int
+    kind: JobKind
+    spec: Spec
+    attempt: int
+    owner: str
+    expires_at: datetime
+    failures: int  # errors before this attempt
+    adjustment: Mapping[str, Any] | None  # what to do otherwise than planned, such as smaller batches
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job and where it stands."""
+
+    id: str
+    kind: JobKind
+    spec: Spec
+    state: JobState
+    attempt: int
+    failures: int
+    losses: int
+    owner: str | None
+    adjustment: Mapping[str, Any] | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the jobs of one kind are. `blocked` are those of `waiting` that wait for a job set aside."""
+
+    kind: JobKind
+    waiting: int
+    blocked: int
+    leased: int
+    done: int
+    failed: int
+
+    @property
+    def total(self) -> int:
+        return self.waiting + self.leased + self.done + self.failed
+
+    @property
+    def open(self) -> int:
+        """Jobs that can still be done without anybody's help."""
+        return self.waiting - self.blocked + self.leased
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What was done of one kind of job in the last seconds, and what an attempt took on average."""
+
+    kind: JobKind
+    done: int
+    jobs_per_second: float
+    seconds_per_attempt: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJob:
+    """A job that was set aside, with the error of its latest attempt."""
+
+    id: str
+    kind: JobKind
+    spec: Spec
+    attempts: int
+    failures: int
+    losses: int
+    owner: str | None  # of the latest attempt
+    error: str | None
+    blocks: int  # jobs that wait for it, directly or not
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOwner:
+    """Who holds leases, since when, and when the first of them runs out unless it is renewed."""
+
+    owner: str
+    leases: int
+    oldest_started_at: datetime
+    first_expires_at: datetime
+    expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A parameter that a configuration left open: what was asked for, and what became of it."""
+
+    parameter: str  # which one, such as "methods[2].parameter for gpt2"
+    asked: Any  # JSON
+    how: str
+    value: Any  # JSON
+    job_ids: tuple[str, ...]  # the jobs whose results decided it
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """A continuation without its trace."""
+
+    job_id: str
+    place: int
+    prefix_id: str
+    text: str
+    stop_reason: str
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScore:
+    """A score and the job it came from."""
+
+    job_id: str
+    spec: Spec
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    detail: Any | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The answer to somebody's SQL: read `rows` once, while the query is open."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]

@@ -1,0 +1,120 @@
+"""Results of jobs as rows: written inside the transaction that marks the jobs as done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from bat.errors import InvalidInputError
+from harness.store.payloads import FeatureRows, GenerationRows, MeasurementRows, Payload, ScoreRows
+from harness.store.statements import add_rows
+from harness.store.tables import (
+    Base,
+    FeatureRow,
+    GenerationRow,
+    MeasurementRow,
+    MeasurementThresholdRow,
+    PrefixSetRow,
+    ScoreRow,
+    TokenTraceRow,
+)
+from workers.measurement_record import Measurement, Thresholds
+
+Rows = dict[type[Base], list[dict[str, Any]]]
+
+# Columns in the order of the workers' records, which bear the same names.
+MEASURED = (
+    *("document", "position", "token", "probability", "entropy", "maximum", "rank"),
+    *("mass_above", "mass_nearer"),
+)
+BOUNDS = (
+    *("lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
+    *("status", "pivots", "passes", "seconds"),
+)
+
+
+def write(connection: Connection, results: Mapping[int, Payload]) -> None:
+    """Insert the rows of results, by the keys of their jobs; one statement for each table."""
+    sets = _prefix_set_keys(
+        connection, {rows.prefix_set_id for rows in results.values() if isinstance(rows, GenerationRows)}
+    )
+    # In this order, because traces refer to generations and thresholds to measurements.
+    tables: Rows = {
+        table: []
+        for table in (
+            *(GenerationRow, TokenTraceRow, MeasurementRow, MeasurementThresholdRow),
+            *(FeatureRow, ScoreRow),
+        )
+    }
+    for key, payload in results.items():
+        match payload:
+            case GenerationRows():
+                _add_generations(tables, key, sets[payload.prefix_set_id], payload)
+            case MeasurementRows(measurement=measurement):
+                _add_measurement(tables, key, measurement)
+            case FeatureRows(vectors=vectors):
+                blobs = np.ascontiguousarray(vectors, dtype="<f4")
+                tables[FeatureRow] += [
+                    {"job_key": key, "place": place, "vector": row.tobytes()}
+                    for place, row in enumerate(blobs)
+                ]
+            case ScoreRows(entries=entries):
+                names = ("name", "value", "low", "high", "detail")
+                tables[ScoreRow] += [
+                    {"job_key": key} | {name: getattr(entry, name) for name in names} for entry in entries
+                ]
+    for table, rows in tables.items():
+        add_rows(connection, table, rows)
+
+
+def _prefix_set_keys(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
+    wanted = sorted(ids)
+    if not wanted:
+        return {}
+    rows = connection.execute(select(PrefixSetRow.id, PrefixSetRow.key).where(PrefixSetRow.id.in_(wanted)))
+    found = {row.id: row.key for row in rows}
+    missing = [set_id for set_id in wanted if set_id not in found]
+    if missing:
+        raise InvalidInputError(
+            f"texts continue prefixes that are stored; the set {missing[0]} is not. "
+            "Call add_prefix_set first."
+        )
+    return found
+
+
+def _add_generations(tables: Rows, key: int, set_key: int, payload: GenerationRows) -> None:
+    for place, entry in enumerate(payload.entries):
+        address = entry.random_key
+        tables[GenerationRow].append(
+            {
+                "job_key": key,
+                "place": place,
+                "prefix_set_key": set_key,
+                "prefix_id": entry.prefix_id,
+                "random_key": [address.seed, address.run, address.prefix, address.sample],
+                "text": entry.text,
+                "stop_reason": entry.stop_reason,
+                "token_count": entry.token_count,
+                "solver_seconds": entry.solver_seconds,
+            }
+        )
+        tables[TokenTraceRow].append({"job_key": key, "place": place, "trace": entry.trace})
+
+
+def _add_measurement(tables: Rows, key: int, measurement: Measurement) -> None:
+    tables[MeasurementRow] += _rows_of(measurement, MEASURED, {"job_key": key})
+    for size, thresholds in measurement.thresholds.items():
+        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, {"job_key": key, "basis_size": size})
+
+
+def _rows_of(
+    record: Measurement | Thresholds, names: tuple[str, ...], shared: dict[str, Any]
+) -> list[dict[str, Any]]:
+    columns = [getattr(record, name).tolist() for name in names]
+    return [
+        {**shared, "place": place, **dict(zip(names, values, strict=True))}
+        for place, values in enumerate(zip(*columns, strict=True))
+    ]

@@ -1,0 +1,65 @@
+"""Statements that several parts of the store use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, select, true
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bat.errors import InvalidInputError
+from harness.store.records import JobState
+from harness.store.tables import Base, JobRow, RunJobRow
+
+T = TypeVar("T")
+
+# Values in one IN (...): far below what either database takes.
+_BATCH = 1000
+
+
+def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+    """The values in lists that fit one statement."""
+    held = list(values)
+    for start in range(0, len(held), size):
+        yield held[start : start + size]
+
+
+def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows; those whose key is there already change nothing."""
+    if not rows:
+        return
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
+
+
+def in_run(run_id: int | None) -> ColumnElement[bool]:
+    """Whether a job belongs to a run; None stands for any."""
+    if run_id is None:
+        return true()
+    return select(1).where(RunJobRow.run_id == run_id, RunJobRow.job_key == JobRow.key).exists()
+
+
+def find_keys(connection: Connection, job_ids: Iterable[str]) -> dict[str, int]:
+    """The keys of the jobs that are there, by id."""
+    found: dict[str, int] = {}
+    for batch in batches(dict.fromkeys(job_ids)):
+        rows = connection.execute(select(JobRow.id, JobRow.key).where(JobRow.id.in_(batch)))
+        found.update((row.id, row.key) for row in rows)
+    return found
+
+
+def get_done_keys(connection: Connection, job_ids: Sequence[str]) -> dict[str, int]:
+    """The keys of jobs by id, in the order given; raise unless all of them are done."""
+    found: dict[str, int] = {}
+    for batch in batches(dict.fromkeys(job_ids)):
+        rows = connection.execute(select(JobRow.id, JobRow.key, JobRow.state).where(JobRow.id.in_(batch)))
+        states = {row.id: (row.key, row.state) for row in rows}
+        for job_id in batch:
+            key, state = states.get(job_id, (None, "not in this database"))
+            if key is None or state != JobState.DONE:
+                raise InvalidInputError(
+                    f"results are there when a job is done; job {job_id} is {state}. Run the sweep first."
+                )
+            found[job_id] = key
+    return found

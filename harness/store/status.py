@@ -1,0 +1,165 @@
+"""How a run is getting on: counts, rates, owners, failures, and what failures hold up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sqlalchemy import CTE, Connection, func, select
+
+from harness.jobs import JobKind
+from harness.store.records import (
+    AttemptOutcome,
+    FailedJob,
+    JobState,
+    LeaseOwner,
+    Progress,
+    Rate,
+    StoredJob,
+)
+from harness.store.statements import batches, in_run
+from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now
+
+
+def count_states(connection: Connection, run_id: int) -> list[Progress]:
+    """The jobs of a run by kind and state, kinds in the order they are worked through."""
+    counted: dict[str, dict[str, int]] = {}
+    statement = select(JobRow.kind, JobRow.state, func.count()).where(in_run(run_id))
+    for kind, state, count in connection.execute(statement.group_by(JobRow.kind, JobRow.state)):
+        counted.setdefault(kind, {})[state] = count
+    blocked = _blocked()
+    held_up = select(JobRow.kind, func.count()).where(
+        in_run(run_id), JobRow.state == JobState.WAITING, JobRow.key.in_(select(blocked.c.key))
+    )
+    stuck = {row[0]: row[1] for row in connection.execute(held_up.group_by(JobRow.kind))}
+    return [
+        Progress(
+            kind=kind,
+            blocked=stuck.get(kind, 0),
+            **{state.value: counted[kind].get(state, 0) for state in JobState},
+        )
+        for kind in JobKind
+        if kind in counted
+    ]
+
+
+def _blocked() -> CTE:
+    """Keys of all jobs that need a job set aside, directly or through others."""
+    failed = select(JobNeedRow.job_key.label("key")).join(JobRow, JobRow.key == JobNeedRow.needed_key)
+    blocked = failed.where(JobRow.state == JobState.FAILED).cte("blocked", recursive=True)
+    return blocked.union(select(JobNeedRow.job_key).join(blocked, blocked.c.key == JobNeedRow.needed_key))
+
+
+def find_blocked(connection: Connection, run_id: int) -> list[str]:
+    """Ids of the jobs of a run that wait for a job set aside, in their order."""
+    blocked = _blocked()
+    statement = (
+        select(JobRow.id)
+        .where(in_run(run_id), JobRow.state == JobState.WAITING, JobRow.key.in_(select(blocked.c.key)))
+        .order_by(JobRow.priority, JobRow.key)
+    )
+    return list(connection.scalars(statement))
+
+
+def find_failed(connection: Connection, run_id: int | None) -> list[FailedJob]:
+    """The jobs that were set aside, in their order, with the error of the latest attempt."""
+    statement = (
+        select(
+            *(JobRow.key, JobRow.id, JobRow.kind, JobRow.spec, JobRow.attempt, JobRow.failures),
+            *(JobRow.losses, AttemptRow.owner, AttemptRow.error),
+        )
+        .outerjoin(AttemptRow, (AttemptRow.job_key == JobRow.key) & (AttemptRow.number == JobRow.attempt))
+        .where(in_run(run_id), JobRow.state == JobState.FAILED)
+        .order_by(JobRow.priority, JobRow.key)
+    )
+    return [
+        FailedJob(
+            id=row.id,
+            kind=JobKind(row.kind),
+            spec=row.spec,
+            attempts=row.attempt,
+            failures=row.failures,
+            losses=row.losses,
+            owner=row.owner,
+            error=row.error,
+            blocks=_count_held_up_by(connection, row.key),
+        )
+        for row in connection.execute(statement).all()
+    ]
+
+
+def _count_held_up_by(connection: Connection, key: int) -> int:
+    held = select(JobNeedRow.job_key.label("key")).where(JobNeedRow.needed_key == key)
+    tree = held.cte("held_up", recursive=True)
+    tree = tree.union(select(JobNeedRow.job_key).join(tree, tree.c.key == JobNeedRow.needed_key))
+    return connection.scalar(select(func.count()).select_from(tree)) or 0
+
+
+def measure_rates(connection: Connection, run_id: int, window_seconds: float) -> list[Rate]:
+    """What was done in the last seconds, by the database's clock."""
+    statement = (
+        select(JobRow.kind, AttemptRow.started_at, AttemptRow.ended_at)
+        .join(AttemptRow, AttemptRow.job_key == JobRow.key)
+        .where(in_run(run_id), AttemptRow.outcome == AttemptOutcome.DONE)
+        .where(AttemptRow.ended_at >= utc_now(-window_seconds))
+    )
+    taken: dict[str, list[float]] = {}
+    for kind, started, ended in connection.execute(statement):
+        assert ended is not None  # what is done has ended
+        taken.setdefault(kind, []).append((ended - started).total_seconds())
+    return [
+        Rate(kind, len(taken[kind]), len(taken[kind]) / window_seconds, sum(taken[kind]) / len(taken[kind]))
+        for kind in JobKind
+        if kind in taken
+    ]
+
+
+def list_owners(connection: Connection, run_id: int | None) -> list[LeaseOwner]:
+    """Who holds leases."""
+    statement = (
+        select(
+            JobRow.owner,
+            func.count(),
+            func.min(AttemptRow.started_at, type_=AttemptRow.started_at.type),
+            func.min(JobRow.lease_expires_at, type_=AttemptRow.started_at.type),
+            func.min(JobRow.lease_expires_at) < utc_now(),
+        )
+        .join(AttemptRow, (AttemptRow.job_key == JobRow.key) & (AttemptRow.number == JobRow.attempt))
+        .where(in_run(run_id), JobRow.state == JobState.LEASED)
+        .group_by(JobRow.owner)
+    )
+    rows: list[Any] = list(connection.execute(statement))  # leased jobs have an owner and an expiry
+    owners = [LeaseOwner(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
+    return sorted(owners, key=lambda entry: entry.owner)
+
+
+_STORED = (
+    *(JobRow.id, JobRow.kind, JobRow.spec, JobRow.state, JobRow.attempt, JobRow.failures, JobRow.losses),
+    *(JobRow.owner, JobRow.adjustment, JobRow.finished_at),
+)
+
+
+def find_jobs(connection: Connection, job_ids: Iterable[str]) -> dict[str, StoredJob]:
+    """The jobs that are there, by id."""
+    found: dict[str, StoredJob] = {}
+    for batch in batches(dict.fromkeys(job_ids)):
+        for row in connection.execute(select(*_STORED).where(JobRow.id.in_(batch))):
+            found[row.id] = _stored(row)
+    return found
+
+
+def iterate_jobs(
+    connection: Connection, run_id: int, kind: JobKind | None, state: JobState | None
+) -> Iterator[StoredJob]:
+    """The jobs of a run in their order, a few hundred of them in memory at a time."""
+    statement = select(*_STORED).where(in_run(run_id)).order_by(JobRow.priority, JobRow.key)
+    if kind is not None:
+        statement = statement.where(JobRow.kind == kind)
+    if state is not None:
+        statement = statement.where(JobRow.state == state)
+    yield from map(_stored, connection.execute(statement.execution_options(yield_per=500)))
+
+
+def _stored(row: Any) -> StoredJob:
+    job_id, kind, spec, state, *rest = row
+    return StoredJob(job_id, JobKind(kind), spec, JobState(state), *rest)

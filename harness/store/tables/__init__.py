@@ -1,0 +1,34 @@
+"""The tables, one class each; docs/database.md is made from them."""
+
+from harness.store.tables.base import Base, utc_now
+from harness.store.tables.numbers import FeatureRow, MeasurementRow, MeasurementThresholdRow, ScoreRow
+from harness.store.tables.queue import (
+    AttemptRow,
+    JobNeedRow,
+    JobRow,
+    ResolutionJobRow,
+    ResolutionRow,
+    RunJobRow,
+    RunRow,
+)
+from harness.store.tables.texts import GenerationRow, PrefixRow, PrefixSetRow, TokenTraceRow
+
+__all__ = [
+    "AttemptRow",
+    "Base",
+    "FeatureRow",
+    "GenerationRow",
+    "JobNeedRow",
+    "JobRow",
+    "MeasurementRow",
+    "MeasurementThresholdRow",
+    "PrefixRow",
+    "PrefixSetRow",
+    "ResolutionJobRow",
+    "ResolutionRow",
+    "RunJobRow",
+    "RunRow",
+    "ScoreRow",
+    "TokenTraceRow",
+    "utc_now",
+]

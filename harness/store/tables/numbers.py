@@ -1,0 +1,86 @@
+"""Tables of numbers: measurements of human text, feature vectors, scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Float, ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from bat.program import Status
+from harness.store.tables.base import ID_LENGTH, Base, Json, Key, one_of
+
+
+class MeasurementRow(Base):
+    """A token that a person wrote, under the model's distribution at that place."""
+
+    __tablename__ = "measurements"
+
+    job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
+    place: Mapped[int] = mapped_column(primary_key=True, doc="place in the job's result, from 0")
+    document: Mapped[str] = mapped_column(String(ID_LENGTH), doc="id of the document")
+    position: Mapped[int] = mapped_column(doc="tokens before this one")
+    token: Mapped[int] = mapped_column(doc="id of the token the person wrote")
+    probability: Mapped[float] = mapped_column(Float(53), doc="its probability")
+    entropy: Mapped[float] = mapped_column(Float(53), doc="entropy of the distribution, nats")
+    maximum: Mapped[float] = mapped_column(Float(53), doc="the largest probability")
+    rank: Mapped[int] = mapped_column(doc="tokens strictly likelier")
+    mass_above: Mapped[float] = mapped_column(Float(53), doc="their probability: what nucleus asks")
+    mass_nearer: Mapped[float] = mapped_column(
+        Float(53), doc="probability of the tokens more typical than this one: what typical asks"
+    )
+
+    __table_args__ = (UniqueConstraint("job_key", "document", "position"), {"sqlite_with_rowid": False})
+
+
+class MeasurementThresholdRow(Base):
+    """The critical threshold of a measured token at one basis size, as an interval that is proved."""
+
+    __tablename__ = "measurement_thresholds"
+
+    job_key: Mapped[int] = mapped_column(Key, primary_key=True, doc="the job")
+    place: Mapped[int] = mapped_column(primary_key=True, doc="place of the measurement in its result")
+    basis_size: Mapped[int] = mapped_column(primary_key=True, doc="constraints of the linear program")
+    lower: Mapped[float] = mapped_column(Float(53), doc="the critical threshold is at least this")
+    upper: Mapped[float] = mapped_column(Float(53), doc="and at most this")
+    lower_rank: Mapped[int] = mapped_column(doc="what ba-top-k asks at the lower bound")
+    upper_rank: Mapped[int] = mapped_column(doc="and at the upper one")
+    lower_mass: Mapped[float] = mapped_column(Float(53), doc="what ba-nucleus asks at the lower bound")
+    upper_mass: Mapped[float] = mapped_column(Float(53), doc="and at the upper one")
+    status: Mapped[str] = mapped_column(
+        String(16), doc="how the solve ended: closed, decided, above cap, unfinished or failed"
+    )
+    pivots: Mapped[int] = mapped_column(doc="simplex steps")
+    passes: Mapped[int] = mapped_column(doc="passes over the vocabulary")
+    seconds: Mapped[float] = mapped_column(Float(53), doc="time taken")
+
+    __table_args__ = (
+        ForeignKeyConstraint(["job_key", "place"], ["measurements.job_key", "measurements.place"]),
+        one_of("status", Status),
+        {"sqlite_with_rowid": False},
+    )
+
+
+class FeatureRow(Base):
+    """A text as a vector."""
+
+    __tablename__ = "features"
+
+    job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
+    place: Mapped[int] = mapped_column(primary_key=True, doc="place of the text in the job, from 0")
+    vector: Mapped[bytes] = mapped_column(
+        LargeBinary, doc="float32 numbers, little-endian, one after another"
+    )
+
+
+class ScoreRow(Base):
+    """A number that sums texts up, such as MAUVE."""
+
+    __tablename__ = "scores"
+
+    job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
+    name: Mapped[str] = mapped_column(Text, primary_key=True, doc="which score")
+    value: Mapped[float | None] = mapped_column(Float(53), doc="NULL where it is not defined")
+    low: Mapped[float | None] = mapped_column(Float(53), doc="lower end of its interval, if it has one")
+    high: Mapped[float | None] = mapped_column(Float(53), doc="upper end of its interval")
+    detail: Mapped[Any | None] = mapped_column(Json, doc="what else is known about it")

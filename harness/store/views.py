@@ -1,0 +1,201 @@
+"""Views with plain names, for people who ask in SQL. They join what the tables keep apart.
+
+Jobs may belong to several runs. Views that count (progress_view, hrr_view) do so for each run, and jobs_view
+has a row for each run of a job; the others have one row for each result, whatever runs asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+# Around what the paper chose, for rules whose parameter is a probability.
+_PARAMETERS = (0.0001, 0.0003, 0.0006, 0.0009, 0.002, 0.004, 0.01, 0.03, 0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view: its name, what a row of it is, and its definition for either backend."""
+
+    name: str
+    meaning: str
+    sql: str  # {seconds} stands for how long an attempt took
+
+
+JOBS = View(
+    "jobs_view",
+    "A job of a run, and where it stands; `error` is that of its latest attempt.",
+    """
+    SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.state, jobs.model,
+           jobs.corpus, jobs.method, jobs.parameter, jobs.basis_size, jobs.attempt, jobs.failures,
+           jobs.losses, jobs.owner, jobs.lease_expires_at, jobs.not_before, attempts.error,
+           jobs.adjustment, jobs.spec, jobs.created_at, jobs.finished_at
+    FROM jobs
+    JOIN run_jobs ON run_jobs.job_key = jobs.key
+    JOIN runs ON runs.id = run_jobs.run_id
+    LEFT JOIN attempts ON attempts.job_key = jobs.key AND attempts.number = jobs.attempt
+    """,
+)
+
+PROGRESS = View(
+    "progress_view",
+    "How far a run is with the jobs of one kind.",
+    """
+    SELECT runs.id AS run_id, runs.name AS run, jobs.kind,
+           count(*) FILTER (WHERE jobs.state = 'waiting') AS waiting,
+           count(*) FILTER (WHERE jobs.state = 'leased') AS leased,
+           count(*) FILTER (WHERE jobs.state = 'done') AS done,
+           count(*) FILTER (WHERE jobs.state = 'failed') AS failed,
+           count(*) AS total
+    FROM runs
+    JOIN run_jobs ON run_jobs.run_id = runs.id
+    JOIN jobs ON jobs.key = run_jobs.job_key
+    GROUP BY runs.id, runs.name, jobs.kind
+    """,
+)
+
+ATTEMPTS = View(
+    "attempts_view",
+    "One try at a job: by whom, how long, how it ended, with what error.",
+    """
+    SELECT jobs.id AS job, jobs.kind, jobs.model, attempts.number, attempts.owner, attempts.outcome,
+           attempts.error, attempts.started_at, attempts.ended_at, {seconds} AS seconds
+    FROM attempts
+    JOIN jobs ON jobs.key = attempts.job_key
+    """,
+)
+
+GENERATIONS = View(
+    "generations_view",
+    "A continuation that a model wrote, with the prefix and how the person went on.",
+    """
+    SELECT jobs.id AS job, jobs.model, prefix_sets.corpus || ' ' || prefix_sets.split AS corpus,
+           jobs.method, jobs.parameter, jobs.basis_size, jobs.adjustment, generations.place,
+           generations.prefix_id AS prefix, prefixes.text AS prefix_text, generations.text,
+           prefixes.continuation AS human_text, generations.stop_reason, generations.token_count,
+           generations.solver_seconds
+    FROM generations
+    JOIN jobs ON jobs.key = generations.job_key
+    JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
+    JOIN prefixes ON prefixes.prefix_set_key = generations.prefix_set_key
+                 AND prefixes.id = generations.prefix_id
+    """,
+)
+
+# A score job reads texts or their features, so the job that wrote the texts is one or two steps away. There
+# is one for each shard; they differ in nothing that the view shows.
+SCORES = View(
+    "scores_view",
+    "A score, and by which model and method the texts were written that it is of.",
+    """
+    WITH writers AS (
+        SELECT job_key, min(needed_key) AS writer_key
+        FROM (
+            SELECT job_key, needed_key FROM job_needs
+            UNION ALL
+            SELECT near.job_key, far.needed_key
+            FROM job_needs AS near
+            JOIN job_needs AS far ON far.job_key = near.needed_key
+        ) AS needs
+        JOIN jobs ON jobs.key = needed_key AND jobs.kind = 'generate'
+        GROUP BY job_key
+    ),
+    sources AS (
+        SELECT generations.job_key, min(prefix_sets.corpus || ' ' || prefix_sets.split) AS corpus
+        FROM generations
+        JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
+        WHERE generations.place = 0
+        GROUP BY generations.job_key
+    )
+    SELECT jobs.id AS job, coalesce(writer.model, jobs.model) AS model,
+           coalesce(sources.corpus, jobs.corpus) AS corpus, coalesce(writer.method, jobs.method) AS method,
+           coalesce(writer.parameter, jobs.parameter) AS parameter,
+           coalesce(writer.basis_size, jobs.basis_size) AS basis_size,
+           scores.name, scores.value, scores.low, scores.high, scores.detail, jobs.spec, jobs.finished_at
+    FROM scores
+    JOIN jobs ON jobs.key = scores.job_key
+    LEFT JOIN writers ON writers.job_key = jobs.key
+    LEFT JOIN jobs AS writer ON writer.key = writers.writer_key
+    LEFT JOIN sources ON sources.job_key = writer.key
+    """,
+)
+
+
+def _rejection_rates() -> str:
+    """Count rejections as bat.rules does, for the rules that a line of SQL can state.
+
+    With tau the rule's threshold, held to the largest probability, a plain rule rejects when p < tau, a
+    basis-aware one when the critical threshold is at most tau as well. `x` is below eta's threshold when
+    it is below both of its arms, eta and sqrt(eta) exp(-entropy). Tokens of two models, or of two corpora,
+    are never counted together, even where their labels are the same.
+    """
+    below = {
+        "epsilon": "{x} {op} parameter AND {x} {op} maximum",
+        "eta": "{x} {op} parameter AND {x} * exp(entropy) * {x} * exp(entropy) {op} parameter "
+        "AND {x} {op} maximum",
+    }
+    share = "CAST(avg(CASE WHEN {} THEN 1.0 ELSE 0.0 END) AS double precision)"
+    branches = []
+    for rule, condition in below.items():
+        plain = condition.format(x="probability", op="<")
+        certain = f"{plain} AND {condition.format(x='upper', op='<=')}"
+        possible = f"{plain} AND {condition.format(x='lower', op='<=')}"
+        branches.append(
+            f"""
+    SELECT run_id, run, model, corpus, '{rule}' AS rule, CAST(NULL AS integer) AS basis_size, parameter,
+           count(*) AS tokens, {share.format(plain)} AS rejected,
+           CAST(0 AS double precision) AS undecided
+    FROM tokens CROSS JOIN parameters
+    GROUP BY run_id, run, model, corpus, identity, parameter
+    UNION ALL
+    SELECT run_id, run, model, corpus, 'ba-{rule}' AS rule, basis_size, parameter,
+           count(*) AS tokens, {share.format(certain)} AS rejected,
+           {share.format(f"{possible} AND NOT ({certain})")} AS undecided
+    FROM tokens
+    JOIN measurement_thresholds AS bounds ON bounds.job_key = tokens.job_key AND bounds.place = tokens.place
+    CROSS JOIN parameters
+    GROUP BY run_id, run, model, corpus, identity, basis_size, parameter"""
+        )
+    values = ", ".join(f"(CAST({parameter} AS double precision))" for parameter in _PARAMETERS)
+    return f"""
+    WITH parameters(parameter) AS (VALUES {values}),
+    tokens AS (
+        SELECT runs.id AS run_id, runs.name AS run, jobs.model, jobs.corpus,
+               coalesce(jobs.spec ->> 'model', '') || coalesce(jobs.spec ->> 'corpus', '') AS identity,
+               measurements.*
+        FROM measurements
+        JOIN jobs ON jobs.key = measurements.job_key
+        JOIN run_jobs ON run_jobs.job_key = jobs.key
+        JOIN runs ON runs.id = run_jobs.run_id
+    ){"    UNION ALL".join(branches)}
+    """
+
+
+REJECTION_RATES = View(
+    "hrr_view",
+    "The share of human tokens that a rule certainly rejects at a parameter, and the share left undecided by "
+    "the bounds; for epsilon and eta, plain and basis-aware, at a few parameters. Reads every measurement of "
+    "a run: name one with WHERE.",
+    _rejection_rates(),
+)
+
+ALL = (JOBS, PROGRESS, ATTEMPTS, GENERATIONS, REJECTION_RATES, SCORES)
+
+_SECONDS = {
+    "sqlite": "(julianday(attempts.ended_at) - julianday(attempts.started_at)) * 86400.0",
+    "postgresql": "CAST(EXTRACT(EPOCH FROM attempts.ended_at - attempts.started_at) AS double precision)",
+}
+
+
+def create_all(connection: Connection) -> None:
+    """Create the views; the tables must be there."""
+    for view in ALL:
+        sql = view.sql.replace("{seconds}", _SECONDS[connection.dialect.name])
+        connection.execute(text(f"CREATE VIEW {view.name} AS {sql}"))
+
+
+def drop_all(connection: Connection) -> None:
+    """Drop the views there are, so that migrations can change the tables under them."""
+    for view in ALL:
+        connection.execute(text(f"DROP VIEW IF EXISTS {view.name}"))
