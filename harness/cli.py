@@ -10,13 +10,24 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import export, next_tokens, preview, query, run, sample, status
+from harness.commands import (
+    database,
+    doctor,
+    export,
+    next_tokens,
+    plan,
+    preview,
+    query,
+    retry,
+    run,
+    sample,
+    status,
+)
 
 app = typer.Typer(
     name="bat-harness",
     help="Basis-aware threshold sampling, measured.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -56,7 +67,11 @@ def _options(
 app.command()(preview.preview)
 app.command("next")(next_tokens.next_tokens)
 app.command()(sample.sample)
+app.command()(plan.plan)
 app.command()(run.run)
 app.command()(status.status)
+app.command()(retry.retry)
 app.command()(query.query)
 app.command()(export.export)
+app.add_typer(database.app)
+app.command()(doctor.doctor)

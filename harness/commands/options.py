@@ -79,7 +79,7 @@ Database = Annotated[
 RunName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[RUN]",
+        metavar="RUN",
         show_default=False,
         help="Name or number of a run; if not said, the one started last.",
     ),

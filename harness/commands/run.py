@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from harness.commands import options
+from harness.commands import exits, options
 from harness.commands.console import Bars, growing_bars
 
 if TYPE_CHECKING:
     from harness.driver.driver import Summary
     from harness.store import FailedJob, Progress
 
-EXIT_UNFINISHED = 3
-EXIT_INTERRUPTED = 130
 _ERRORS_SHOWN = 3
 
 
@@ -54,7 +54,7 @@ def run(
     from harness.versions import library_versions
 
     config = load_config(sweep, overrides or ()).config
-    notes = Console(stderr=True, highlight=False, soft_wrap=True)
+    notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with ExitStack() as open_until_the_end:
         store = open_until_the_end.enter_context(open_store(db, retry=retry))
@@ -74,12 +74,16 @@ def run(
 
         log = log_to_file(store.address, config.name)
         notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
+        again = _command(sweep, store.address, overrides or (), address, ship_code=ship_code)
         stop = Stop()
+
+        def note(text: str) -> None:
+            notes.print(text, style="dim")
 
         def start_pool() -> Pool:
             # Only now: a sweep that is done needs no workers.
             open_until_the_end.enter_context(connected(address, ship_code=ship_code))
-            return make_pool(config.resources, workers)
+            return make_pool(config.resources, workers, note)
 
         with growing_bars() as bars, stop.listening(lambda: notes.print(_STOPPING)):
             driver = Driver(
@@ -89,23 +93,37 @@ def run(
                 start_pool,
                 report=lambda found: _show(bars, found),
                 stop=stop,
-                note=lambda text: notes.print(text, style="dim"),
+                note=note,
             )
-            summary = driver.run()
+            try:
+                summary = driver.run()
+            except KeyboardInterrupt:
+                notes.print(f"Left at once. Go on with: {again}")
+                raise typer.Exit(exits.INTERRUPTED) from None
         failures = store.failed(run_id)
     if as_json:
         typer.echo(json.dumps({"run": run_id, **asdict(summary), "complete": summary.complete}))
     else:
-        for line in _sentences(summary, failures, f"bat-harness run {sweep} --db {db}", db):
+        for line in _sentences(summary, failures, again, db):
             notes.print(line)
     if summary.stopped:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise typer.Exit(exits.INTERRUPTED)
     if not summary.complete:
-        raise typer.Exit(EXIT_UNFINISHED)
+        raise typer.Exit(exits.UNFINISHED)
 
 
 _NOTHING = "Nothing to do: every job of this sweep is done."
 _STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is written stays written."
+
+
+def _command(sweep: Path, db: str, overrides: Sequence[str], address: str, *, ship_code: bool) -> str:
+    """The command that goes on: everything that it needs to find the same run."""
+    words = ["bat-harness", "run", str(sweep), "--db", db]
+    for override in overrides:
+        words += ["--set", override]
+    if address != "local":
+        words += ["--address", address]
+    return shlex.join([*words, "--ship-code"] if ship_code else words)
 
 
 def _show(bars: Bars, found: list[Progress]) -> None:
@@ -114,6 +132,8 @@ def _show(bars: Bars, found: list[Progress]) -> None:
 
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
+    from harness.status.failures import summarize_error
+
     if summary.complete and summary.done == 0:
         return [_NOTHING]
     lines = [f"{summary.done} jobs done{f', {summary.late} answers came too late' if summary.late else ''}."]
@@ -123,7 +143,7 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
         lines.append(f"Stopped before the end. Go on with: {again}")
     if summary.failed:
         lines.append(f"{summary.failed} jobs were set aside after their last attempt:")
-        lines += [f"  {(failure.error or '').splitlines()[0]}" for failure in failures[:_ERRORS_SHOWN]]
+        lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
         lines.append(f"See: bat-harness status --db {db}; then: bat-harness retry --db {db} and run again.")
     if summary.blocked:
         lines.append(f"{summary.blocked} jobs wait for those.")

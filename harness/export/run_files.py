@@ -1,0 +1,221 @@
+"""A run as files: every table of its results, its configuration, and what it was made with.
+
+Rows are read and written a batch at a time. A sweep may go on meanwhile: what is exported are the results of
+the jobs that were done when the export began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.csv  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
+import yaml
+
+from bat.errors import InvalidInputError
+from bat.sampling import Acceptance
+from harness.export.row_files import BATCH, OutputError, Row, plain, replacing
+from harness.export.tables import FEATURES, JOBS, TABLES, TOKENS, ExportTable
+from harness.store import JobState, Reader, Run
+from workers.traces import decode_trace
+
+FORMATS = ("parquet", "csv")
+_CONFIG = "config.yaml"
+_RUN = "run.json"
+
+# Rows read at a time, where one is large: a trace is some hundred tokens, a vector a thousand numbers.
+_SMALLER_BATCHES = {TOKENS.name: 200, FEATURES.name: 1_000}
+
+Report = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A file of an export; `rows` is None for what is no table."""
+
+    path: Path
+    meaning: str
+    rows: int | None
+
+
+def export_run(
+    reader: Reader,
+    run: Run,
+    folder: Path,
+    *,
+    format_name: str = "parquet",
+    force: bool = False,
+    report: Report | None = None,
+) -> list[ExportedFile]:
+    """Write a run to a folder; `report` is told how many of TABLES are written."""
+    if format_name not in FORMATS:
+        raise InvalidInputError(f"--format must be parquet or csv; got {format_name!r}.")
+    _prepare(folder, force=force)
+    done: set[str] = set()
+    written = []
+    for place, table in enumerate(TABLES, start=1):
+        path = folder / f"{table.name}.{format_name}"
+        rows = _write_table(reader, run, table, path, done)
+        written.append(ExportedFile(path, table.meaning, rows))
+        if report is not None:
+            report(place)
+    rows_by_table = {one.path.stem: one.rows for one in written}
+    for name, text, meaning in (
+        (_CONFIG, config_yaml(run.config), "the sweep, to be run or resumed"),
+        (_RUN, _run_json(reader, run, rows_by_table), "the run, its versions, and how many rows there are"),
+    ):
+        with replacing(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+        written.append(ExportedFile(folder / name, meaning, None))
+    return written
+
+
+def config_yaml(config: Mapping[str, Any]) -> str:
+    """A run's configuration as a sweep: running it again is the same run."""
+    return yaml.safe_dump(_without_nothing(config), sort_keys=False, allow_unicode=True, width=110)
+
+
+def _without_nothing(value: Any) -> Any:
+    """Leave out keys without a value, which are written in full where runs are compared."""
+    match value:
+        case Mapping():
+            return {key: _without_nothing(entry) for key, entry in value.items() if entry not in (None, [])}
+        case list():
+            return [_without_nothing(entry) for entry in value]
+    return value
+
+
+def _run_json(reader: Reader, run: Run, rows: Mapping[str, int | None]) -> str:
+    facts = {
+        "run": run.id,
+        "name": run.name,
+        "database": reader.address,
+        "created_at": run.created_at.isoformat(),
+        "started_at": run.started_at.isoformat(),
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": dict(run.versions),
+        "rows": dict(rows),
+        "config": dict(run.config),
+    }
+    return json.dumps(facts, indent=2) + "\n"
+
+
+def _prepare(folder: Path, *, force: bool) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not force and any(folder.iterdir()):
+            raise InvalidInputError(
+                f"{folder} must be an empty folder, or a new one; it holds files. Name another, or add "
+                "--force to write over an earlier export."
+            )
+        for name in [*(f"{table.name}.{ending}" for table in TABLES for ending in FORMATS), _CONFIG, _RUN]:
+            (folder / name).unlink(missing_ok=True)  # so that nothing is left of an export in another format
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from error
+
+
+def _write_table(reader: Reader, run: Run, table: ExportTable, path: Path, done: set[str]) -> int:
+    """Write one table; the one of jobs fills `done`, which the tables of results are held to."""
+    count = 0
+    size = _SMALLER_BATCHES.get(table.name, BATCH)
+    with (
+        replacing(path) as partial,
+        _opened(partial, path.suffix, table.schema) as write,
+        reader.query(table.sql, {"run_id": run.id}) as answer,
+    ):
+        while rows := list(islice(answer.rows, size)):
+            if table is JOBS:
+                done.update(row[0] for row in rows if row[2] == JobState.DONE)
+            if table.of_results:
+                rows = [row for row in rows if row[0] in done]
+            batch = _token_batch(rows) if table is TOKENS else _batch(table, rows)
+            write(batch)
+            count += len(batch)
+    return count
+
+
+@contextmanager
+def _opened(path: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    if ending == ".parquet":
+        with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+            yield writer.write_batch
+        return
+    spelled = pa.schema([_spelled_field(field) for field in schema])
+    with pyarrow.csv.CSVWriter(path, spelled) as writer:
+        yield lambda batch: writer.write_batch(_spelled(batch, spelled))
+
+
+def _batch(table: ExportTable, rows: Sequence[Row]) -> pa.RecordBatch:
+    arrays = [
+        pa.array([_convert(row[place], field.type, table) for row in rows], field.type)
+        for place, field in enumerate(table.schema)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+
+
+def _convert(value: Any, kind: pa.DataType, table: ExportTable) -> Any:
+    """A value as the database gave it, which is text for much that SQLite has no type for."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    if table is FEATURES and pa.types.is_list(kind):
+        return np.frombuffer(value, dtype="<f4")
+    if pa.types.is_list(kind):
+        return json.loads(value) if isinstance(value, str) else value
+    return str(plain(value)) if pa.types.is_string(kind) else value
+
+
+def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """A row for each token of the traces in `rows`, which have (job, place, trace)."""
+    traces = [decode_trace(bytes(row[2])) for row in rows]
+    lengths = [len(trace) for trace in traces]
+
+    def joined(name: str, dtype: str) -> np.ndarray[Any, Any]:
+        return np.concatenate([np.empty(0, dtype), *(getattr(trace, name) for trace in traces)]).astype(dtype)
+
+    thresholds = joined("thresholds", "float32")
+    refusals = joined("refusals", "int32")
+    names = [way.name.lower() for way in Acceptance]
+    columns = {
+        "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
+        "place": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
+        "step": np.concatenate([np.empty(0, "int32"), *(np.arange(n, dtype="int32") for n in lengths)]),
+        "token": joined("token_ids", "int32"),
+        "probability": joined("probabilities", "float32"),
+        "threshold": pa.array(thresholds, mask=np.isnan(thresholds)),
+        "acceptance": pa.DictionaryArray.from_arrays(joined("acceptance", "int8"), names),
+        "refusals": refusals,
+        **{name: joined(name, "int32") for name in ("undecided", "programs", "pivots", "passes")},
+        "refused": pa.ListArray.from_arrays(
+            np.concatenate([[0], np.cumsum(refusals)]).astype("int32"), joined("refused", "int32")
+        ),
+    }
+    arrays = [pa.array(columns[field.name], field.type) for field in TOKENS.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=TOKENS.schema)
+
+
+def _spelled_field(field: pa.Field) -> pa.Field:
+    is_plain = not (pa.types.is_list(field.type) or pa.types.is_dictionary(field.type))
+    return field if is_plain else pa.field(field.name, pa.string())
+
+
+def _spelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with its lists as text, numbers apart by spaces, which CSV has no better way to say."""
+    arrays = [
+        pa.array([" ".join(map(str, entry)) for entry in column.to_pylist()], pa.string())
+        if pa.types.is_list(column.type)
+        else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

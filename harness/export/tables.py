@@ -1,0 +1,238 @@
+"""Which tables a run is exported as: their SQL, and the types of their columns.
+
+Results are named by the id of their job, which is the same in every database; `:run_id` is the run's number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+_TEXT = pa.string()
+_TIME = pa.timestamp("us", tz="UTC")
+_INT = pa.int32()
+_FLOAT = pa.float64()
+_SINGLE = pa.float32()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """A table of an export. Columns have the types given; those of type list are JSON in the database."""
+
+    name: str
+    meaning: str
+    sql: str
+    schema: pa.Schema
+    of_results: bool = True  # rows belong to a job that is done, whose id is their first column
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+def _of_jobs(table: str, *columns: str) -> str:
+    """Rows of a table of results, in the order of the jobs, then of the first column."""
+    return f"""
+SELECT jobs.id AS job, {", ".join(f"{table}.{column}" for column in columns)}
+FROM run_jobs
+JOIN jobs ON jobs.key = run_jobs.job_key
+JOIN {table} ON {table}.job_key = jobs.key
+WHERE run_jobs.run_id = :run_id
+ORDER BY run_jobs.job_key, {table}.{columns[0]}
+"""
+
+
+JOBS = ExportTable(
+    "jobs",
+    "a job of the run, and where it stands",
+    """
+SELECT job, kind, state, model, corpus, method, parameter, basis_size, attempt AS attempts, failures, losses,
+       adjustment, error, spec, created_at, finished_at
+FROM jobs_view
+WHERE run_id = :run_id
+ORDER BY created_at, kind, job
+""",
+    _schema(
+        job=_TEXT,
+        kind=_TEXT,
+        state=_TEXT,
+        model=_TEXT,
+        corpus=_TEXT,
+        method=_TEXT,
+        parameter=_FLOAT,
+        basis_size=_INT,
+        attempts=_INT,
+        failures=_INT,
+        losses=_INT,
+        adjustment=_TEXT,
+        error=_TEXT,
+        spec=_TEXT,
+        created_at=_TIME,
+        finished_at=_TIME,
+    ),
+    of_results=False,
+)
+
+ATTEMPTS = ExportTable(
+    "attempts",
+    "one try at a job",
+    _of_jobs("attempts", "number", "owner", "outcome", "error", "started_at", "ended_at"),
+    _schema(
+        job=_TEXT, number=_INT, owner=_TEXT, outcome=_TEXT, error=_TEXT, started_at=_TIME, ended_at=_TIME
+    ),
+    of_results=False,
+)
+
+RESOLUTIONS = ExportTable(
+    "resolutions",
+    "a parameter that was found out",
+    """
+SELECT parameter, asked, value, how, created_at FROM resolutions WHERE run_id = :run_id ORDER BY id
+""",
+    _schema(parameter=_TEXT, asked=_TEXT, value=_TEXT, how=_TEXT, created_at=_TIME),
+    of_results=False,
+)
+
+PREFIXES = ExportTable(
+    "prefixes",
+    "an opening that was continued, and how the person went on",
+    """
+SELECT prefix_sets.id AS prefix_set, prefixes.place, prefixes.id AS prefix, prefix_sets.corpus,
+       prefix_sets.split, prefixes.text, prefixes.token_ids, prefixes.continuation, prefixes.continuation_ids
+FROM prefixes
+JOIN prefix_sets ON prefix_sets.key = prefixes.prefix_set_key
+WHERE prefixes.prefix_set_key IN (
+    SELECT generations.prefix_set_key
+    FROM run_jobs JOIN generations ON generations.job_key = run_jobs.job_key
+    WHERE run_jobs.run_id = :run_id
+)
+ORDER BY prefixes.prefix_set_key, prefixes.place
+""",
+    _schema(
+        prefix_set=_TEXT,
+        place=_INT,
+        prefix=_TEXT,
+        corpus=_TEXT,
+        split=_TEXT,
+        text=_TEXT,
+        token_ids=pa.list_(_INT),
+        continuation=_TEXT,
+        continuation_ids=pa.list_(_INT),
+    ),
+    of_results=False,
+)
+
+GENERATIONS = ExportTable(
+    "generations",
+    "a text that a model wrote",
+    """
+SELECT jobs.id AS job, generations.place, prefix_sets.id AS prefix_set, generations.prefix_id AS prefix,
+       generations.text, generations.stop_reason, generations.token_count, generations.solver_seconds
+FROM run_jobs
+JOIN jobs ON jobs.key = run_jobs.job_key
+JOIN generations ON generations.job_key = jobs.key
+JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
+WHERE run_jobs.run_id = :run_id
+ORDER BY run_jobs.job_key, generations.place
+""",
+    _schema(
+        job=_TEXT,
+        place=_INT,
+        prefix_set=_TEXT,
+        prefix=_TEXT,
+        text=_TEXT,
+        stop_reason=_TEXT,
+        token_count=_INT,
+        solver_seconds=_FLOAT,
+    ),
+)
+
+MEASUREMENTS = ExportTable(
+    "measurements",
+    "a token that a person wrote, under the model's distribution",
+    _of_jobs(
+        "measurements",
+        *("place", "document", "position", "token", "probability", "entropy", "maximum", "rank"),
+        *("mass_above", "mass_nearer"),
+    ),
+    _schema(
+        job=_TEXT,
+        place=_INT,
+        document=_TEXT,
+        position=_INT,
+        token=_INT,
+        probability=_FLOAT,
+        entropy=_FLOAT,
+        maximum=_FLOAT,
+        rank=_INT,
+        mass_above=_FLOAT,
+        mass_nearer=_FLOAT,
+    ),
+)
+
+THRESHOLDS = ExportTable(
+    "measurement_thresholds",
+    "the critical threshold of such a token at one basis size, as an interval",
+    _of_jobs(
+        "measurement_thresholds",
+        *("place", "basis_size", "lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
+        *("status", "pivots", "passes", "seconds"),
+    ),
+    _schema(
+        job=_TEXT,
+        place=_INT,
+        basis_size=_INT,
+        lower=_FLOAT,
+        upper=_FLOAT,
+        lower_rank=_INT,
+        upper_rank=_INT,
+        lower_mass=_FLOAT,
+        upper_mass=_FLOAT,
+        status=_TEXT,
+        pivots=_INT,
+        passes=_INT,
+        seconds=_FLOAT,
+    ),
+)
+
+FEATURES = ExportTable(
+    "features",
+    "a text as a vector",
+    _of_jobs("features", "place", "vector"),
+    _schema(job=_TEXT, place=_INT, vector=pa.list_(_SINGLE)),
+)
+
+SCORES = ExportTable(
+    "scores",
+    "a number that sums texts up",
+    _of_jobs("scores", "name", "value", "low", "high", "detail"),
+    _schema(job=_TEXT, name=_TEXT, value=_FLOAT, low=_FLOAT, high=_FLOAT, detail=_TEXT),
+)
+
+TOKENS = ExportTable(
+    "tokens",
+    "a token of such a text: what it was drawn from, and what was refused before it",
+    _of_jobs("token_traces", "place", "trace"),
+    _schema(
+        job=_TEXT,
+        place=_INT,
+        step=_INT,
+        token=_INT,
+        probability=_SINGLE,
+        threshold=_SINGLE,
+        acceptance=pa.dictionary(pa.int8(), _TEXT),
+        refusals=_INT,
+        undecided=_INT,
+        programs=_INT,
+        pivots=_INT,
+        passes=_INT,
+        refused=pa.list_(_INT),
+    ),
+)
+
+# Jobs come first: what is done when they are read decides which results are exported.
+TABLES = (
+    *(JOBS, ATTEMPTS, RESOLUTIONS, PREFIXES, GENERATIONS, TOKENS),
+    *(MEASUREMENTS, THRESHOLDS, FEATURES, SCORES),
+)

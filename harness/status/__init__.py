@@ -1,0 +1,5 @@
+"""How runs stand.
+
+run_status.py   counts, rates, time left, and all of it in a sentence
+failures.py     why jobs were set aside, alike errors together
+"""

@@ -1,0 +1,69 @@
+"""Why jobs of a run were set aside, in few lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.jobs import JobKind
+from harness.store import Reader
+from harness.words import without_colours
+
+_FAILED = """
+SELECT job, kind, error FROM jobs_view WHERE run_id = :run_id AND state = 'failed' ORDER BY kind, job
+"""
+
+# The driver puts the kind of failure before the traceback.
+_KIND = re.compile(r"[a-z ]+: ")
+_EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJobError:
+    """A job that was set aside, and the error of its latest attempt."""
+
+    job_id: str
+    kind: JobKind
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Jobs that were set aside for the same reason."""
+
+    error: str  # in one line
+    count: int
+    kinds: tuple[JobKind, ...]
+    job_id: str  # one of them
+
+
+def find_failed(reader: Reader, run_id: int) -> list[FailedJobError]:
+    """The jobs of a run that were set aside, with their errors."""
+    with reader.query(_FAILED, {"run_id": run_id}) as answer:
+        return [FailedJobError(job, JobKind(kind), error or "") for job, kind, error in answer.rows]
+
+
+def group_errors(failed: Iterable[FailedJobError]) -> list[ErrorGroup]:
+    """Put jobs together that failed for the same reason, the most frequent reason first."""
+    groups: dict[str, list[FailedJobError]] = {}
+    for job in failed:
+        groups.setdefault(summarize_error(job.error), []).append(job)
+    found = [
+        ErrorGroup(error, len(jobs), tuple(dict.fromkeys(job.kind for job in jobs)), jobs[0].job_id)
+        for error, jobs in groups.items()
+    ]
+    return sorted(found, key=lambda group: (-group.count, group.error))
+
+
+def summarize_error(error: str) -> str:
+    """An error in one line: its first, or of a traceback, whose frames come first, what was raised."""
+    lines = [line.rstrip() for line in without_colours(error).splitlines() if line.strip()]
+    if not lines:
+        return "no error was recorded"
+    is_traceback = "Traceback" in lines[0] or "ray::" in lines[0]
+    if len(lines) == 1 or not is_traceback:
+        return lines[0].strip()
+    raised = [line for line in lines[1:] if _EXCEPTION.match(line)]
+    kind = _KIND.match(lines[0])
+    return f"{kind[0] if kind else ''}{(raised or lines)[-1].strip()}"

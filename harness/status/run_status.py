@@ -1,0 +1,258 @@
+"""How a run stands: counts by stage, rates, who works, what went wrong, and all of it in one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from harness.jobs import JobKind
+from harness.status.failures import ErrorGroup, find_failed, group_errors
+from harness.store import JobState, LeaseOwner, Rate, Reader, Resolution, Run
+from harness.words import counted, duration
+
+# Rates are taken over the shortest of these that saw enough jobs end.
+_WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
+_ENOUGH_JOBS = 20
+
+_COUNTS = """
+WITH RECURSIVE blocked(key) AS (
+    SELECT job_needs.job_key FROM job_needs JOIN jobs ON jobs.key = job_needs.needed_key
+    WHERE jobs.state = 'failed'
+    UNION
+    SELECT job_needs.job_key FROM job_needs JOIN blocked ON blocked.key = job_needs.needed_key
+)
+SELECT jobs.priority, jobs.kind, jobs.state,
+       jobs.state = 'waiting' AND jobs.key IN (SELECT key FROM blocked) AS is_blocked, count(*)
+FROM run_jobs
+JOIN jobs ON jobs.key = run_jobs.job_key
+WHERE run_jobs.run_id = :run_id
+GROUP BY 1, 2, 3, 4
+"""
+
+_TOTALS = """
+SELECT run_id, sum(done), sum(leased), sum(waiting), sum(failed) FROM progress_view GROUP BY run_id
+"""
+
+_MEAN_SECONDS = "SELECT kind, avg(seconds) FROM attempts_view WHERE outcome = 'done' GROUP BY kind"
+
+
+class RunState(StrEnum):
+    """Where a run stands as a whole."""
+
+    EMPTY = "empty"  # nothing is planned
+    RUNNING = "running"
+    SILENT = "silent"  # jobs are leased, and their driver has not renewed the leases
+    STOPPED = "stopped"  # jobs are left that nobody works on
+    FAILED = "failed"  # all that is left was set aside or waits for that
+    UNRESOLVED = "unresolved"  # all jobs are done, and parameters are still to be found out
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class StageCounts:
+    """The jobs of one kind in one stage. Unlike the store's, `waiting` leaves out what is blocked."""
+
+    stage: str | None
+    kind: JobKind
+    done: int = 0
+    leased: int = 0
+    waiting: int = 0
+    blocked: int = 0
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.done + self.leased + self.waiting + self.blocked + self.failed
+
+    @property
+    def open(self) -> int:
+        """Jobs that can still be done without anybody's help."""
+        return self.leased + self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """How a run stands."""
+
+    run: Run
+    stages: tuple[StageCounts, ...]
+    rates: tuple[Rate, ...]
+    seconds_left: float | None  # for the jobs planned so far; None when nothing tells
+    seconds_left_is_least: bool  # there are jobs of a kind that has never been done
+    owners: tuple[LeaseOwner, ...]
+    errors: tuple[ErrorGroup, ...]  # the most frequent first
+    resolutions: tuple[Resolution, ...]
+    open_parameters: tuple[str, ...]  # not found out yet
+
+    def count(self, state: str) -> int:
+        """Jobs of the whole run that are done, leased, waiting, blocked or failed; or their total."""
+        return sum(getattr(counts, state) for counts in self.stages)
+
+    @property
+    def state(self) -> RunState:
+        if not self.stages:
+            return RunState.EMPTY
+        if self.count("leased"):
+            # Whoever gave a lease back between two questions was not silent.
+            is_silent = bool(self.owners) and all(owner.expired for owner in self.owners)
+            return RunState.SILENT if is_silent else RunState.RUNNING
+        if self.count("waiting"):
+            return RunState.STOPPED
+        if self.count("failed"):
+            return RunState.FAILED
+        return RunState.UNRESOLVED if self.open_parameters else RunState.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run and how many jobs it has; `waiting` counts those that are blocked too."""
+
+    run: Run
+    done: int = 0
+    leased: int = 0
+    waiting: int = 0
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.done + self.leased + self.waiting + self.failed
+
+
+def list_runs(reader: Reader) -> list[RunSummary]:
+    """All runs, the one started last first."""
+    with reader.query(_TOTALS) as answer:
+        totals = {run_id: [int(count) for count in counts] for run_id, *counts in answer.rows}
+    return [RunSummary(run, *totals.get(run.id, ())) for run in reader.runs()]
+
+
+def gather(reader: Reader, run: Run) -> RunStatus:
+    """Ask a store how a run stands."""
+    stages = _count_stages(reader, run)
+    resolutions = reader.resolutions(run.id)
+    owners = reader.owners(run.id)
+    # The pace of those who have stopped tells nothing about the time left.
+    rates = _recent_rates(reader, run) if not all(owner.expired for owner in owners) else []
+    seconds_left, is_least = _estimate(reader, stages, rates)
+    return RunStatus(
+        run=run,
+        stages=tuple(stages),
+        rates=tuple(rates),
+        seconds_left=seconds_left,
+        seconds_left_is_least=is_least,
+        owners=tuple(owners),
+        errors=tuple(group_errors(find_failed(reader, run.id))),
+        resolutions=tuple(resolutions),
+        open_parameters=tuple(_open_parameters(run.config, resolutions)),
+    )
+
+
+def say(status: RunStatus) -> str:
+    """The whole status in a sentence or two, with what to do next."""
+    done, total = status.count("done"), status.count("total")
+    # Rounded down: 100% is when all is done.
+    numbers = f"{done:,} of {counted(total, 'job')} done ({100 * done // max(total, 1)}%)"
+    first = _SENTENCES[status.state].format(numbers=numbers, total=counted(total, "job"))
+    if status.state is RunState.RUNNING and status.seconds_left is not None:
+        at = "at least" if status.seconds_left_is_least else "about"
+        first = f"{first[:-1]}, {at} {duration(status.seconds_left)} left."
+    sentences = [first]
+    if status.count("failed"):
+        blocked = status.count("blocked")
+        waiting = f", {counted(blocked, 'job')} cannot start without them" if blocked else ""
+        sentences.append(f"{counted(status.count('failed'), 'job')} set aside{waiting}.")
+    if status.state is RunState.FAILED:
+        sentences.append("When the reason is gone: bat-harness retry, then the same run command again.")
+    if status.open_parameters and status.stages:
+        parameters = counted(len(status.open_parameters), "parameter")
+        sentences.append(f"{parameters} still to be found out, such as that of {status.open_parameters[0]}.")
+    return " ".join(sentences)
+
+
+_AGAIN = "The same run command again goes on."
+_SENTENCES = {
+    RunState.EMPTY: "Nothing is planned yet.",
+    RunState.RUNNING: "Running: {numbers}.",
+    RunState.SILENT: "Silent: {numbers}, and whoever holds the leases has let them run out. " + _AGAIN,
+    RunState.STOPPED: "Stopped: {numbers}. " + _AGAIN,
+    RunState.FAILED: "Failed: {numbers}, and nothing more can be.",
+    RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. " + _AGAIN,
+    RunState.DONE: "Done: all {total}.",
+}
+
+
+def _count_stages(reader: Reader, run: Run) -> list[StageCounts]:
+    names = [stage["name"] for stage in run.config.get("stages", ())]
+    counted_jobs: dict[tuple[int, JobKind], Counter[str]] = {}
+    with reader.query(_COUNTS, {"run_id": run.id}) as answer:
+        for place, kind, state, is_blocked, count in answer.rows:
+            state = "blocked" if is_blocked else JobState(state).value
+            counted_jobs.setdefault((place, JobKind(kind)), Counter())[state] += count
+    # Jobs have their stage's place as their priority.
+    kinds = list(JobKind)
+    return [
+        StageCounts(names[place] if 0 <= place < len(names) else None, kind, **states)
+        for (place, kind), states in sorted(
+            counted_jobs.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1]))
+        )
+    ]
+
+
+def _recent_rates(reader: Reader, run: Run) -> list[Rate]:
+    since_start = max(1.0, (datetime.now(UTC) - run.started_at).total_seconds())
+    rates: list[Rate] = []
+    for window in _WINDOWS_SECONDS:
+        # Before the latest start others may have worked, or nobody.
+        rates = reader.rates(run.id, min(window, since_start))
+        if sum(rate.done for rate in rates) >= _ENOUGH_JOBS or window >= since_start:
+            break
+    return rates
+
+
+def _estimate(
+    reader: Reader, stages: Sequence[StageCounts], rates: Sequence[Rate]
+) -> tuple[float | None, bool]:
+    """Work left by the work that is done in a second; both in seconds of attempts.
+
+    Attempts a second times seconds an attempt is how many attempts run at a time, however many workers there
+    are and however long a request waits for one.
+    """
+    at_a_time = sum(rate.jobs_per_second * rate.seconds_per_attempt for rate in rates)
+    if not at_a_time:
+        return None, False
+    seconds = {rate.kind: rate.seconds_per_attempt for rate in rates}
+    left: Counter[JobKind] = Counter()
+    for counts in stages:
+        left[counts.kind] += counts.open
+    needed = [kind for kind, count in left.items() if count]
+    if any(kind not in seconds for kind in needed):
+        with reader.query(_MEAN_SECONDS) as answer:
+            seconds = {JobKind(kind): float(mean) for kind, mean in answer.rows} | seconds
+    work = sum(left[kind] * seconds[kind] for kind in needed if kind in seconds)
+    return work / at_a_time, any(kind not in seconds for kind in needed)
+
+
+def _open_parameters(config: Mapping[str, Any], resolutions: Sequence[Resolution]) -> list[str]:
+    """The parameters that a configuration leaves to be found out, and that are not resolved."""
+    methods = {method["name"]: method for method in config.get("methods", ())}
+    wanted = [
+        f"{stage['name']}: {method} on {model}"
+        for stage in config.get("stages", ())
+        for model in stage["models"]
+        for method in stage["methods"]
+        if _is_left_open(methods[method]["parameter"], stage["split"])
+    ]
+    found = [resolution.parameter for resolution in resolutions]
+    return [name for name in wanted if not any(one.startswith(f"{name}: ") for one in found)]
+
+
+def _is_left_open(parameter: Any, split: str | None) -> bool:
+    if not isinstance(parameter, Mapping):
+        return False
+    best = parameter.get("best")
+    # On the split that decides, the candidates themselves are run.
+    chosen_elsewhere = best is not None and best["split"] != split
+    return chosen_elsewhere or any(parameter.get(key) is not None for key in ("match", "hrr"))

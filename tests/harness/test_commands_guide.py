@@ -1,0 +1,66 @@
+"""docs/commands.md is current, and the commands it shows work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from harness.commands.document import reference, with_reference
+from tests.harness import stores
+from tests.harness.stores import run_command
+
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "commands.md"
+
+
+def shown_commands() -> list[str]:
+    """What the guide shows in blocks of shell."""
+    blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+def test_the_reference_is_current() -> None:
+    guide = GUIDE.read_text(encoding="utf-8")
+    assert guide == with_reference(guide), "run: python -m harness.commands.document"
+
+
+def test_the_reference_has_every_command_and_option() -> None:
+    made = reference()
+    for name in ("plan", "run", "status", "retry", "query", "export", "doctor", "db migrate", "db check"):
+        assert f"\n### {name}\n" in made
+    assert "bat-harness export [OPTIONS] --output DIR [RUN]" in made
+    assert "| `--output, -o FILE` |" in made
+    assert "`sqlite:///results.db`, or `BAT_HARNESS_DB` of the environment" in made
+    assert "| 3 | the sweep cannot go on by itself" in made
+
+
+def test_the_commands_shown_work_one_after_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = stores.filled(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BAT_HARNESS_DB", address)
+    commands = shown_commands()
+    assert len(commands) > 15
+    for line in commands:
+        program, *arguments = shlex.split(line)
+        assert program == "bat-harness"
+        if "--watch" in arguments or arguments == ["doctor"]:
+            continue  # one never ends, the other has its own tests
+        run_command(capsys, *arguments)
+    assert (tmp_path / "results" / "tokens.parquet").exists()
+    assert (tmp_path / "texts.parquet").exists()
+
+
+def test_the_example_in_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_command(capsys, "export", "--db", stores.filled(tmp_path), "-o", str(tmp_path / "results"))
+    monkeypatch.chdir(tmp_path)
+    [block] = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(block, "commands.md", "exec"), names)
+    shares = names["shares"]
+    assert shares.groupby(level=0).sum().round(9).eq(1).all()  # type: ignore[attr-defined]
