@@ -104,7 +104,7 @@ def run(
     if as_json:
         typer.echo(json.dumps({"run": run_id, **asdict(summary), "complete": summary.complete}))
     else:
-        for line in _sentences(summary, failures, again, db):
+        for line in _sentences(summary, failures, again, store.address):
             notes.print(line)
     if summary.stopped:
         raise typer.Exit(exits.INTERRUPTED)
@@ -133,24 +133,25 @@ def _show(bars: Bars, found: list[Progress]) -> None:
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
     from harness.status.failures import summarize_error
+    from harness.words import counted
 
     if summary.complete and summary.done == 0:
         return [_NOTHING]
-    lines = [f"{summary.done} jobs done{f', {summary.late} answers came too late' if summary.late else ''}."]
+    late = f", {counted(summary.late, 'answer')} came too late" if summary.late else ""
+    lines = [f"{counted(summary.done, 'job')} done{late}."]
     if summary.failed_attempts:
-        lines.append(f"{summary.failed_attempts} attempts failed and were tried again or set aside.")
+        lines.append(f"{counted(summary.failed_attempts, 'attempt')} failed.")
     if summary.stopped:
         lines.append(f"Stopped before the end. Go on with: {again}")
     if summary.failed:
-        lines.append(f"{summary.failed} jobs were set aside after their last attempt:")
+        lines.append(f"{counted(summary.failed, 'job')} set aside after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
         lines.append(f"See: bat-harness status --db {db}; then: bat-harness retry --db {db} and run again.")
     if summary.blocked:
-        lines.append(f"{summary.blocked} jobs wait for those.")
+        lines.append(f"{counted(summary.blocked, 'job')} waiting for those.")
     if summary.unresolved and not summary.stopped:
-        lines.append(
-            f"{len(summary.unresolved)} settings still need results, such as {summary.unresolved[0]}."
-        )
+        settings = counted(len(summary.unresolved), "setting")
+        lines.append(f"{settings} in need of results, such as {summary.unresolved[0]}.")
     if summary.complete:
         lines.append("The sweep is complete.")
     return lines

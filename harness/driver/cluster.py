@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ray
+from ray.exceptions import RayError
 
-from bat.errors import BatError, InvalidInputError
+from bat.errors import InvalidInputError
 from harness.config.schema import Resources
-from harness.driver.ray_pool import RayPool
+from harness.driver.ray_pool import ClusterError, RayPool
 
-
-class ClusterError(BatError):
-    """The Ray cluster cannot be reached, or has no room for a worker."""
+_SECONDS_TO_REACH = 10.0
 
 
 @contextlib.contextmanager
@@ -28,28 +30,32 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
     if ray.is_initialized():  # by whoever called: theirs to end, too
         yield
         return
+    _check_reachable(address)
     environment = {"py_modules": [str(folder) for folder in _packages()]} if ship_code else None
     try:
-        ray.init(
-            address=address,
-            runtime_env=environment,
-            include_dashboard=False if address == "local" else None,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise ClusterError(
-            f"Ray cannot be reached at {address!r}: {str(error).splitlines()[0]} "
-            "Start one with `ray start --head`, or use --address local."
-        ) from error
+        with _own_signals():
+            ray.init(
+                address=address,
+                runtime_env=environment,
+                include_dashboard=False if address == "local" else None,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError, RayError) as error:
+        raise _unreachable(address, error) from error
     try:
         yield
     finally:
         ray.shutdown()
 
 
-def make_pool(resources: Resources, workers: int | None = None) -> RayPool:
-    """Start the workers that the resources ask for, or as many as there is room for."""
+def make_pool(
+    resources: Resources, workers: int | None = None, note: Callable[[str], None] | None = None
+) -> RayPool:
+    """Start the workers that the resources ask for, or as many as there is room for.
+
+    Of more than there is room for, the others start when there is: some clusters grow when asked.
+    """
     available: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cores, gpus = available.get("CPU", 0.0), available.get("GPU", 0.0)
     room = int(cores // resources.num_cpus)
@@ -64,8 +70,37 @@ def make_pool(resources: Resources, workers: int | None = None) -> RayPool:
             f"a worker needs {resources.num_cpus} cores and {resources.num_gpus:g} GPUs, and the cluster has "
             f"{cores:g} and {gpus:g}. Change resources.num_cpus or resources.num_gpus."
         )
-    # More than there is room for would wait for ever while the others have their jobs.
-    return RayPool(min(count, room), resources.num_cpus, resources.num_gpus)
+    return RayPool(count, resources.num_cpus, resources.num_gpus, note)
+
+
+def _check_reachable(address: str) -> None:
+    """Ask a machine for a connection once: Ray itself goes on asking for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # no machine is named, or not in a way that can be asked; Ray knows better
+    try:
+        socket.create_connection((host, int(port)), _SECONDS_TO_REACH).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> ClusterError:
+    reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    return ClusterError(
+        f"Ray cannot be reached at {address!r}: {reason}. "
+        "Start one with `ray start --head`, or use --address local."
+    )
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep what this process does at SIGTERM, which ray.init changes to leaving at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _packages() -> list[Path]:

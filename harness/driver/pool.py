@@ -23,6 +23,7 @@ class FailureKind(StrEnum):
     ERROR = "error"  # something went wrong; another attempt may succeed
     OUT_OF_MEMORY = "out of memory"  # another attempt needs smaller batches
     WORKER_LOST = "worker lost"  # its process or machine went away
+    NOT_BEGUN = "not begun"  # so did this one's worker, but it was busy with another request
 
 
 @dataclass(frozen=True, slots=True)

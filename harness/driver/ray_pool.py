@@ -1,8 +1,14 @@
-"""A pool of Ray actors. Ray places them, restarts them, and tells when one is gone."""
+"""A pool of Ray actors. Ray places them and tells when one is gone; the pool starts another in its place.
+
+Requests go only to actors that have started. Ray keeps an actor that it finds no room for until there is
+some, as after a machine was lost; what such an actor is handed would wait with it, perhaps for ever.
+"""
 
 from __future__ import annotations
 
+import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,40 +24,60 @@ from ray.exceptions import (
 )
 
 from bat.errors import BatError
-from harness.driver.executor import AnyRequest, Executor
+from harness.driver.executor import AnyAnswer, AnyRequest, Executor
+from harness.driver.log import LOGGER
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
+from harness.words import without_colours
 from workers.actors import start_worker
 from workers.requests import ModelRequest
 
-# An actor whose process dies is started again, also on another machine, as often as it takes: how often a job
-# may fail is the store's affair. Its calls are not repeated behind the driver's back.
-_ACTOR_OPTIONS = {"max_restarts": -1, "max_task_retries": 0}
+# Nothing is repeated behind the driver's back: the store counts attempts, the pool replaces actors.
+_ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
+
+_MOST_FAILED_STARTS = 3  # in a row, of one worker
+_SECONDS_UNTIL_NOTE = 30.0
+
+
+class ClusterError(BatError):
+    """The Ray cluster cannot be reached, has no room for a worker, or cannot start one."""
 
 
 @dataclass
 class _Actor:
-    name: str
     handle: Any
+    starting: Any  # Ray's reference that is there once the actor has started; None from then on
+    failed_starts: int = 0  # of its predecessors, in a row
+    place: str = ""  # machine and process, once it has started
     model: ModelRequest | None = None
-    out: dict[Any, str] = field(default_factory=dict)  # Ray's reference of each request -> its ticket
+    out: dict[Any, str] = field(default_factory=dict)  # Ray's reference of each request -> ticket, in order
+
+    @property
+    def references(self) -> list[Any]:
+        return list(self.out) if self.starting is None else [self.starting]
 
 
 class RayPool:
     """Workers as actors of the Ray cluster that this process is connected to."""
 
-    def __init__(self, workers: int, num_cpus: int = 1, num_gpus: float = 0) -> None:
-        self._actors = {
-            name: _Actor(name, start_worker(num_cpus, num_gpus, Executor, **_ACTOR_OPTIONS))
-            for name in (f"worker-{number}" for number in range(workers))
-        }
+    def __init__(
+        self,
+        workers: int,
+        num_cpus: int = 1,
+        num_gpus: float = 0,
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        self._resources = num_cpus, num_gpus
+        self._note = note or (lambda _: None)
+        self._actors = {f"worker-{number}": self._start() for number in range(workers)}
+        self._last_seen = time.monotonic()  # when a worker was there that had started
 
     def vacancies(self) -> list[Vacancy]:
         """See Pool."""
         return [
-            Vacancy(actor.name, actor.model)
+            Vacancy(name, actor.model)
             for busy in range(REQUESTS_PER_WORKER)
-            for actor in self._actors.values()
-            if len(actor.out) <= busy
+            for name, actor in self._actors.items()
+            if actor.starting is None and len(actor.out) <= busy
         ]
 
     def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
@@ -62,15 +88,22 @@ class RayPool:
 
     def wait(self, seconds: float) -> list[Outcome]:
         """See Pool."""
-        owners = {reference: actor for actor in self._actors.values() for reference in actor.out}
-        if not owners:
+        waiting = [reference for actor in self._actors.values() for reference in actor.references]
+        if not waiting:
             return []
-        ready, _ = ray.wait(list(owners), num_returns=1, timeout=seconds)
-        # Others may have come in with the first; taking them together saves transactions.
-        rest = [reference for reference in owners if reference not in ready]
+        ready, rest = ray.wait(waiting, num_returns=1, timeout=seconds)
         if ready and rest:
+            # Others may have come in with the first; taking them together saves transactions.
             ready += ray.wait(rest, num_returns=len(rest), timeout=0)[0]
-        return [self._outcome(owners[reference], reference) for reference in ready]
+        arrived = set(ready)
+        outcomes: list[Outcome] = []
+        for name, actor in list(self._actors.items()):
+            if actor.starting is None:
+                outcomes += self._collect(name, actor, arrived)
+            elif actor.starting in arrived:
+                self._welcome(name, actor)
+        self._tell_if_alone()
+        return outcomes
 
     def close(self) -> None:
         """See Pool."""
@@ -78,15 +111,65 @@ class RayPool:
             ray.kill(actor.handle, no_restart=True)
         self._actors.clear()
 
-    def _outcome(self, actor: _Actor, reference: Any) -> Outcome:
-        ticket = actor.out.pop(reference)
+    def _start(self, failed_starts: int = 0) -> _Actor:
+        handle = start_worker(*self._resources, Executor, **_ACTOR_OPTIONS)
+        return _Actor(handle, handle.place.remote(), failed_starts)
+
+    def _welcome(self, name: str, actor: _Actor) -> None:
+        """Take note that an actor has started, or that it could not."""
         try:
-            return Outcome(ticket, actor.name, ray.get(reference))
+            actor.place = ray.get(actor.starting)
         except Exception as error:
             failure = describe(error)
-        if failure.kind is not FailureKind.REFUSED and failure.kind is not FailureKind.ERROR:
-            actor.model = None  # a new process has nothing loaded
-        return Outcome(ticket, actor.name, failure)
+            LOGGER.warning("%s could not start: %s", name, failure.text)
+            if actor.failed_starts + 1 < _MOST_FAILED_STARTS:
+                self._actors[name] = self._start(actor.failed_starts + 1)
+                return
+            del self._actors[name]
+            if not self._actors:
+                raise ClusterError(
+                    f"no worker can be started on this cluster: {failure.text.splitlines()[-1].strip()}. "
+                    "Its machines need this project's libraries; --ship-code sends the code along."
+                ) from error
+        else:
+            LOGGER.info("%s started as %s", name, actor.place)
+            actor.starting = None
+
+    def _collect(self, name: str, actor: _Actor, arrived: set[Any]) -> list[Outcome]:
+        """What has come from one actor; when it is gone, whatever it was handed comes back."""
+        outcomes: list[Outcome] = []
+        for reference in [reference for reference in actor.out if reference in arrived]:
+            result, gone = _get(reference)
+            if not gone:
+                outcomes.append(Outcome(actor.out.pop(reference), name, result))
+                continue
+            LOGGER.warning("%s, %s, is gone; another is started in its stead", name, actor.place)
+            # It does one thing after the other, so only the first can have been begun, or be to blame.
+            begun, *behind = actor.out.values()
+            untried = Failure(FailureKind.NOT_BEGUN, "its worker went away before its turn")
+            outcomes += [Outcome(begun, name, result), *(Outcome(ticket, name, untried) for ticket in behind)]
+            ray.kill(actor.handle, no_restart=True)  # if it only cannot be reached, it still holds its place
+            self._actors[name] = self._start()
+            break
+        return outcomes
+
+    def _tell_if_alone(self) -> None:
+        now = time.monotonic()
+        if any(actor.starting is None for actor in self._actors.values()):
+            self._last_seen = now
+        elif now - self._last_seen > _SECONDS_UNTIL_NOTE:
+            self._last_seen = now
+            self._note("No worker has started: waiting until the cluster has room.")
+
+
+def _get(reference: Any) -> tuple[AnyAnswer | Failure, bool]:
+    """An answer or why there is none, and whether the actor that owed it is gone."""
+    try:
+        return ray.get(reference), False
+    except RayTaskError as error:  # raised by the worker, which lives on
+        return describe(error), False
+    except Exception as error:
+        return describe(error), True
 
 
 def describe(error: Exception) -> Failure:
@@ -100,6 +183,6 @@ def describe(error: Exception) -> Failure:
     if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError):
         return Failure(FailureKind.WORKER_LOST, text)
     if isinstance(error, RayTaskError):
-        return Failure(FailureKind.ERROR, str(error))  # with the worker's own traceback
+        return Failure(FailureKind.ERROR, f"{text}\n{without_colours(str(error))}")  # the worker's traceback
     kind = FailureKind.WORKER_LOST if isinstance(error, RayError) else FailureKind.ERROR
     return Failure(kind, text)
