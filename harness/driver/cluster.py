@@ -18,6 +18,12 @@ from harness.config.schema import Resources
 from harness.driver.ray_pool import ClusterError, RayPool
 
 _SECONDS_TO_REACH = 10.0
+_START = "Start one with `ray start --head`, or use --address local."
+_FORM = "An address is local, auto, HOST:6379 or ray://HOST:10001."
+_ADMISSION = (
+    "It must be of this version, and if it asks for a token, RAY_AUTH_MODE must be token and "
+    "RAY_AUTH_TOKEN_PATH name the file that has it."
+)
 
 
 @contextlib.contextmanager
@@ -41,10 +47,15 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError, RayError) as error:
-        raise _unreachable(address, error) from error
+    except ValueError as error:
+        raise _unreachable(address, error, _FORM) from error
+    except (ConnectionError, RuntimeError, TimeoutError, RayError) as error:
+        raise _unreachable(address, error, _START if address in ("local", "auto") else _ADMISSION) from error
     try:
         yield
+    except (ConnectionError, RayError) as error:
+        advice = "When it is back, the same command goes on: what is written stays written."
+        raise _unreachable(address, error, advice) from error
     finally:
         ray.shutdown()
 
@@ -61,15 +72,15 @@ def make_pool(
     room = int(cores // resources.num_cpus)
     if resources.num_gpus > 0:
         room = min(room, int(gpus / resources.num_gpus))
-    wanted = workers if workers is not None else resources.workers
-    count = room if wanted == "auto" else int(wanted)
-    if count < 1:
-        raise InvalidInputError(f"at least one worker is needed; got {count}.")
     if room < 1:
         raise ClusterError(
             f"a worker needs {resources.num_cpus} cores and {resources.num_gpus:g} GPUs, and the cluster has "
             f"{cores:g} and {gpus:g}. Change resources.num_cpus or resources.num_gpus."
         )
+    wanted = workers if workers is not None else resources.workers
+    count = room if wanted == "auto" else int(wanted)
+    if count < 1:
+        raise InvalidInputError(f"at least one worker is needed; got {count}.")
     return RayPool(count, resources.num_cpus, resources.num_gpus, note)
 
 
@@ -81,15 +92,12 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), _SECONDS_TO_REACH).close()
     except (OSError, OverflowError) as error:
-        raise _unreachable(address, error) from error
+        raise _unreachable(address, error, _START) from error
 
 
-def _unreachable(address: str, error: Exception) -> ClusterError:
+def _unreachable(address: str, error: Exception, advice: str) -> ClusterError:
     reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-    return ClusterError(
-        f"Ray cannot be reached at {address!r}: {reason}. "
-        "Start one with `ray start --head`, or use --address local."
-    )
+    return ClusterError(f"Ray cannot be reached at {address!r}: {reason}. {advice}")
 
 
 @contextlib.contextmanager

@@ -112,11 +112,11 @@ class Driver:
             while pool is not None and self.leases:  # asked to stop: finish what runs
                 self._collect(pool)
         finally:
-            # Only jobs that nobody works at any more are given back untried.
-            if self.leases:
-                self.store.release(list(self.leases.values()))
             if pool is not None:
                 pool.close()
+            # Only now does nobody work at them any more.
+            if self.leases:
+                self.store.release(list(self.leases.values()))
         return self._conclude(plan)
 
     def _enqueue(self) -> Plan:

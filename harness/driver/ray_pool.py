@@ -96,6 +96,8 @@ class RayPool:
             # Others may have come in with the first; taking them together saves transactions.
             ready += ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         arrived = set(ready)
+        if not ray.is_initialized():  # asked for anything more, Ray would quietly start anew on this machine
+            raise ConnectionError("the connection broke")
         outcomes: list[Outcome] = []
         for name, actor in list(self._actors.items()):
             if actor.starting is None:
@@ -107,9 +109,11 @@ class RayPool:
 
     def close(self) -> None:
         """See Pool."""
-        for actor in self._actors.values():
+        actors, self._actors = self._actors, {}
+        if not ray.is_initialized():
+            return  # the cluster is gone, and its workers with it
+        for actor in actors.values():
             ray.kill(actor.handle, no_restart=True)
-        self._actors.clear()
 
     def _start(self, failed_starts: int = 0) -> _Actor:
         handle = start_worker(*self._resources, Executor, **_ACTOR_OPTIONS)

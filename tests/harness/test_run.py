@@ -128,14 +128,21 @@ def test_a_failing_model_leaves_advice_and_a_code(
     assert hash_of(db) == expected
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere"])
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("127.0.0.1:9", "Start one with `ray start --head`, or use --address local."),
+        ("ray://127.0.0.1:9", "Start one with `ray start --head`, or use --address local."),
+        ("nowhere", "An address is local, auto, HOST:6379 or ray://HOST:10001."),
+    ],
+)
 def test_a_cluster_that_is_not_there_is_one_sentence(
-    address: str, sweep: Path, db: str, capsys: pytest.CaptureFixture[str]
+    address: str, advice: str, sweep: Path, db: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(sweep, "--db", db, "--address", address) == exits.MISTAKE
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"error: Ray cannot be reached at '{address}': ")
-    assert last.endswith("Start one with `ray start --head`, or use --address local.")
+    assert last.endswith(advice)
     with open_reader(db) as reader:
         assert reader.owners() == []  # nothing is left leased
 

@@ -117,6 +117,10 @@ class FakeRay:
         self.there: dict[str, object] = {}
         self.started: list[FakeActor] = []
         self.killed: list[FakeActor] = []
+        self.connected = True
+
+    def is_initialized(self) -> bool:
+        return self.connected
 
     def start(self, *_: object, **options: object) -> FakeActor:
         assert options == {"max_restarts": 0, "max_task_retries": 0}
@@ -282,6 +286,15 @@ def test_waiting_for_room_is_said_now_and_then(fake: FakeRay, monkeypatch: pytes
     now = 200.0
     pool.wait(0)
     assert len(said) == 3
+
+
+def test_a_lost_cluster_is_not_replaced_by_one_on_this_machine(fake: FakeRay, busy: RayPool) -> None:
+    fake.there["execute-0-1"] = ConnectionError("Client is shutting down")
+    fake.connected = False
+    with pytest.raises(ConnectionError, match="broke"):
+        busy.wait(0)
+    busy.close()
+    assert (fake.killed, len(fake.started)) == ([], 2)
 
 
 def test_closing_lets_all_workers_go(fake: FakeRay, busy: RayPool) -> None:
