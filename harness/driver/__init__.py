@@ -1,7 +1,13 @@
 """Driving a sweep: claim jobs from the store, hand them to workers, write down what they answer.
 
+driver.py     the loop
+requests.py   from a job to the request that does it, from the answer to rows
 pool.py       workers behind one small interface
 ray_pool.py   Ray actors
-driver.py     the loop
-signals.py    Ctrl-C once and twice
+cluster.py    finding Ray, or starting it
+executor.py   what a worker runs
+stopping.py   Ctrl-C once and twice
+log.py        a file for each start
+
+docs/design/driver.md says why it is so.
 """

@@ -91,13 +91,13 @@ class RayPool:
         waiting = [reference for actor in self._actors.values() for reference in actor.references]
         if not waiting:
             return []
+        _check_connection()
         ready, rest = ray.wait(waiting, num_returns=1, timeout=seconds)
         if ready and rest:
             # Others may have come in with the first; taking them together saves transactions.
             ready += ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         arrived = set(ready)
-        if not ray.is_initialized():  # asked for anything more, Ray would quietly start anew on this machine
-            raise ConnectionError("the connection broke")
+        _check_connection()
         outcomes: list[Outcome] = []
         for name, actor in list(self._actors.items()):
             if actor.starting is None:
@@ -164,6 +164,12 @@ class RayPool:
         elif now - self._last_seen > _SECONDS_UNTIL_NOTE:
             self._last_seen = now
             self._note("No worker has started: waiting until the cluster has room.")
+
+
+def _check_connection() -> None:
+    """Raise when the cluster is lost: asked for more, Ray would quietly start anew on this machine."""
+    if not ray.is_initialized():
+        raise ConnectionError("the connection broke")
 
 
 def _get(reference: Any) -> tuple[AnyAnswer | Failure, bool]:
