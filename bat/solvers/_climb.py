@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Called directly: for matrices of twenty rows, numpy's functions around these take longer than they do.
+from scipy.linalg.lapack import dgesv, dgetrs, dpotrf, dtrtri
+
 from bat.program import FloatArray, Goal, IntArray
 from bat.solvers import _simplex, _sweep, _workspace
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
@@ -58,7 +61,21 @@ def _whitening(covariance: FloatArray) -> FloatArray:
     floor = 1e-8 * np.trace(covariance) / max(c, 1)
     if not floor > 0.0:  # all mass on one token
         return np.eye(c)
-    return np.tril(np.linalg.inv(np.linalg.cholesky(covariance + floor * np.eye(c))))
+    covariance[np.diag_indices(c)] += floor
+    factor, failed = dpotrf(covariance, lower=1, clean=1)
+    spread, singular = dtrtri(factor, lower=1)
+    return np.eye(c) if failed or singular else np.ascontiguousarray(spread)
+
+
+def _solve_twice(system: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve, and solve again for what was left over; least squares where that is not possible."""
+    rows, columns = system.shape
+    if rows == columns:
+        factors, swaps, solution, singular = dgesv(system, right)
+        if not singular:
+            further, _ = dgetrs(factors, swaps, right - system @ solution)
+            return np.asarray(solution + further)
+    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])  # slots are empty, or it is singular
 
 
 class Found(NamedTuple):
@@ -185,9 +202,7 @@ class Climb:
             space.outside[:] = self.context.probs
             space.outside[self.token] = 0.0
             self.published = True
-        inside = space.tokens[2 : self.n]
-        space.side_of[inside] = space.side[2 : self.n]
-        space.outside[inside] = 0.0
+        _workspace.publish(space.tokens, space.side, 2, self.n, space.side_of, space.outside)
 
     def absorb(self, found: Found, moved: FloatArray, direction: FloatArray) -> int:
         """Move outside tokens found on the wrong side, and take the most relevant into the working set.
@@ -199,25 +214,19 @@ class Climb:
             space.found[: found.crossed], space.found_z[: found.crossed], self.context.probs, space.outside,
             space.side_of, space.weights,
         )  # fmt: skip
-        joining, joining_z = space.found[:crossed], space.found_z[:crossed]
-        if crossed > CROSSED_GROWTH:
-            chosen = _sweep.heaviest(space.weights[:crossed], CROSSED_GROWTH)
-            joining, joining_z = joining[chosen], joining_z[chosen]
-        if crossed > 0 and found.near > 0:  # and tokens likely to cross next
-            near, near_z = space.near[: found.near], space.near_z[: found.near]
-            weights = self.context.probs[near] / (np.abs(near_z) + _sweep.CLOSE)
-            chosen = _sweep.heaviest(weights, min(found.near, GROWTH - joining.size))
-            joining = np.concatenate([joining, near[chosen]])
-            joining_z = np.concatenate([joining_z, near_z[chosen]])
+        joining, joining_z = _sweep.choose(
+            space.found[:crossed], space.found_z[:crossed], space.weights, space.near[: found.near],
+            space.near_z[: found.near], self.context.probs, CROSSED_GROWTH, GROWTH,
+        )  # fmt: skip
         many = found.crossed + found.turned > FEW_CROSSINGS
         self.cutoff = self.cutoff * NEAR_DECAY if many else np.inf
         new = self._join(joining, joining_z)
-        space.outside[joining] = 0.0
         # Tokens now above leave the group below; tokens now below enter it, unless they join.
-        joining_below = np.where(space.side_of[joining] < 0.0, space.mass[new], 0.0)
-        self.below_count += fallen + found.fallen - int(np.count_nonzero(joining_below))
-        self.below_sum = self.below_sum + moved - space.columns[:, new] @ joining_below
-        self.moved_mass += abs(float(moved[0])) + float(self.below_sum[0]) + float(space.mass[new].sum())
+        left, joined_mass = _workspace.leave_groups(
+            joining, new.start, space.side_of, space.outside, moved, space.mass, space.columns, self.below_sum
+        )
+        self.below_count += fallen + found.fallen - left
+        self.moved_mass += abs(float(moved[0])) + float(self.below_sum[0]) + joined_mass
         if self.below_count == 0:
             self.below_sum, self.moved_mass = np.zeros_like(self.below_sum), 0.0
         opened = self._open_pinned_group(direction, crossed == 0)
@@ -258,12 +267,10 @@ class Climb:
         pinned = self.basis[self.basis != EMPTY]
         below = np.where(self.space.side[: self.n] < 0.0, self.space.mass[: self.n], 0.0)
         fixed = self.mass_i * self.a_i + self.space.columns[:, : self.n] @ below
-        system = np.column_stack([self.context.mean, -self.space.columns[:, pinned]])  # [r, 1 + pinned]
-        try:
-            solution = np.linalg.solve(system, fixed)
-            solution += np.linalg.solve(system, fixed - system @ solution)
-        except np.linalg.LinAlgError:  # not square (slots are empty), or singular
-            solution = np.linalg.lstsq(system, fixed, rcond=None)[0]
+        system = np.empty((fixed.size, 1 + pinned.size))  # [r, 1 + pinned]
+        system[:, 0] = self.context.mean
+        np.negative(self.space.columns[:, pinned], out=system[:, 1:])
+        solution = _solve_twice(system, fixed)
         residual = fixed - system @ solution
         return pinned, solution[1:] / self.space.mass[pinned], float(solution[0]), residual
 

@@ -223,3 +223,29 @@ def heaviest(probs, wanted):  # type: ignore[no-untyped-def]
         chosen[n] = j
         n += 1
     return chosen[:n]
+
+
+@njit(nogil=True, cache=True)
+def choose(found, found_z, weights, near, near_z, probs, most_crossed, most):  # type: ignore[no-untyped-def]
+    """The tokens that join the working set, ``most`` in all, and their values: of those that crossed zero the
+    ``most_crossed`` that matter most, then of those near zero the likeliest to cross next."""
+    crossed = min(found.shape[0], most_crossed)
+    close = min(near.shape[0], most - crossed) if crossed > 0 else 0
+    joining = np.empty(crossed + close, np.int64)
+    joining_z = np.empty(crossed + close)
+    if found.shape[0] > most_crossed:
+        chosen = heaviest(weights[: found.shape[0]], most_crossed)
+        crossed = chosen.shape[0]
+        for q in range(crossed):
+            joining[q], joining_z[q] = found[chosen[q]], found_z[chosen[q]]
+    else:
+        joining[:crossed], joining_z[:crossed] = found, found_z
+    n = crossed
+    if close > 0:
+        for q in range(near.shape[0]):
+            weights[q] = probs[near[q]] / (abs(near_z[q]) + CLOSE)
+        chosen = heaviest(weights[: near.shape[0]], close)
+        for q in range(chosen.shape[0]):
+            joining[n], joining_z[n] = near[chosen[q]], near_z[chosen[q]]
+            n += 1
+    return joining[:n], joining_z[:n]

@@ -124,3 +124,29 @@ def form_groups(  # type: ignore[no-untyped-def]
         z[group] = 1.0
         for k in range(u.shape[0]):
             z[group] += u[k] * beta[k, group]
+
+
+@njit(nogil=True, cache=True)
+def publish(tokens, side, start, stop, side_of, outside):  # type: ignore[no-untyped-def]
+    """Write the sides of the slots start to stop where a pass over the vocabulary looks."""
+    for slot in range(start, stop):
+        side_of[tokens[slot]] = side[slot]
+        outside[tokens[slot]] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def leave_groups(joined, start, side_of, outside, moved, mass, columns, below_sum):  # type: ignore[no-untyped-def]
+    """Take ``joined``, now in the slots from ``start`` on, out of the groups outside, and the tokens that
+    ``moved`` is the sum of into the group below. Returns how many left that group, and their mass."""
+    r = below_sum.shape[0]
+    count, total = 0, 0.0
+    below_sum += moved
+    for q in range(joined.shape[0]):
+        token, slot = joined[q], start + q
+        outside[token] = 0.0
+        total += mass[slot]
+        if side_of[token] < 0.0:
+            count += 1
+            for k in range(r):
+                below_sum[k] -= mass[slot] * columns[k, slot]
+    return count, total
