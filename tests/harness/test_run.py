@@ -85,7 +85,7 @@ def test_a_second_run_has_nothing_to_do_and_starts_no_ray(
     assert run(sweep, "--db", db) == 0
     first = capsys.readouterr()
     assert first.out == ""
-    assert "14 jobs done." in first.err
+    assert "17 jobs done." in first.err
     assert first.err.splitlines()[-1] == "The sweep is complete."
     assert hash_of(db) == expected
 
@@ -215,7 +215,8 @@ def test_interrupted_once_and_twice_and_then_left_alone(sweep: Path, db: str, ex
     assert "Traceback" not in err
     with open_reader(db) as reader:
         assert reader.owners() == []
-        assert sum(progress.done for progress in reader.progress(1)) == 2
+        done = sum(progress.done for progress in reader.progress(1))
+        assert 2 <= done < 17  # what ended between the two signals was written
 
     # Undisturbed, but for somebody who looks on all the time; no question waits, fails or sees half a result.
     looks = 0
@@ -232,7 +233,7 @@ def test_interrupted_once_and_twice_and_then_left_alone(sweep: Path, db: str, ex
     assert looks > 10
     assert json.loads(out) == {
         "run": 1,
-        "done": 12,
+        "done": 17 - done,
         "late": 0,
         "failed_attempts": 0,
         "stopped": False,
