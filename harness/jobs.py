@@ -19,7 +19,7 @@ from typing import Any
 from bat.errors import InvalidInputError
 
 # Part of every id: raised when the same specification would give another result, or another record of it.
-RESULT_VERSION = 1
+RESULT_VERSION = 2
 
 # JSON: null, booleans, integers, finite floats, strings, lists and mappings with strings for keys.
 Spec = Mapping[str, Any]

@@ -51,6 +51,11 @@ class TokenizedDocument:
         object.__setattr__(self, "token_ids", given.astype(np.int64))
 
 
+def spread_evenly(start: int, stop: int, count: int) -> IntArray:
+    """At most ``count`` positions of [start, stop), evenly spread from the first to the last."""
+    return np.unique(np.linspace(start, max(stop - 1, start), count).round().astype(np.int64))[: stop - start]
+
+
 def draw_positions(
     documents: Sequence[TokenizedDocument],
     count: int | None = 10_000,

@@ -5,11 +5,12 @@ SweepConfig        every key, its default and its meaning                       
 Method, Stage      where parameters come from; what is done in which order         methods.py, stages.py
 Resources          how the work is done, which enters no identity                  resources.py
 expand             each stage x model x method x parameter x constraints x seed    expansion.py
+from_identity      the sweep back from it, as a store keeps it                     canonical.py
 run_identity       what runs of the same sweep have in common, to be hashed        canonical.py
 summarize          what a sweep comes to, in numbers                               summary.py
 """
 
-from harness.config.canonical import run_identity, to_yaml
+from harness.config.canonical import as_written, from_identity, run_identity, to_yaml
 from harness.config.errors import ConfigError, Problem
 from harness.config.expansion import (
     AtRate,
@@ -42,7 +43,9 @@ __all__ = [
     "StageSummary",
     "SweepConfig",
     "SweepSummary",
+    "as_written",
     "expand",
+    "from_identity",
     "load_config",
     "measurements",
     "parse_config",

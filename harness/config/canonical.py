@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -28,6 +29,30 @@ def run_identity(config: SweepConfig) -> dict[str, Any]:
     for model, plain in zip(config.models, identity["models"], strict=True):
         plain["label"] = model.title
     return identity
+
+
+def from_identity(identity: Mapping[str, Any]) -> SweepConfig:
+    """A sweep with that identity: what does not enter it, such as resources, is at its defaults."""
+    return SweepConfig.model_validate(as_written(identity))
+
+
+def as_written(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity as somebody would write it in YAML: what stands for nothing in it is left out."""
+    known = {key: value for key, value in identity.items() if key in SweepConfig.model_fields}
+    written = _without_nothing(known)
+    assert isinstance(written, dict)
+    return written
+
+
+def _without_nothing(value: Any) -> Any:
+    match value:
+        case Mapping():
+            kept = {key: _without_nothing(entry) for key, entry in value.items()}
+            chosen = ("statistics",)  # none at all is a choice there, and not the default
+            return {key: entry for key, entry in kept.items() if key in chosen or entry not in (None, [])}
+        case list() | tuple():
+            return [_without_nothing(entry) for entry in value]
+    return value
 
 
 def to_yaml(config: SweepConfig) -> str:

@@ -175,7 +175,7 @@ class Mauve(Section):
     kmeans_max_iterations: Positive = 500
     """Steps of each start at most."""
 
-    explained_variance: Annotated[float, Field(gt=0, le=1)] = 0.9
+    explained_variance: Annotated[float, Field(gt=0, lt=1)] = 0.9
     """Share of the variance that is kept before clustering."""
 
     curve_points: Annotated[int, Field(ge=2)] = 25

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.scoring.mauve_score import FeatureArray, mauve_scores
+from harness.scoring.resampling import Resampling
+from harness.scoring.scorer import FeaturePair, score_texts
+from harness.scoring.texts import TextSet
+from harness.store import ScoreEntry
 from workers.requests import Answer as ModelAnswer
 from workers.requests import ModelRequest, Request
 from workers.worker import Worker
@@ -17,19 +20,21 @@ from workers.worker import Worker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreRequest:
-    """Compare the features of what people and a model wrote. Needs no model of its own."""
+    """Score texts. Needs no model of its own."""
 
-    human: FeatureArray
-    generated: FeatureArray
-    mauve: Mapping[str, Any]
+    texts: TextSet
+    statistics: tuple[str, ...]
+    resampling: Resampling
+    features: FeaturePair | None = None  # none for what people wrote, which is not compared with itself
+    mauve: Mapping[str, Any] | None = None
     model: ModelRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreAnswer:
-    """MAUVE for each seed of k-means."""
+    """The scores, and how long they took."""
 
-    mauve: tuple[float, ...]
+    scores: tuple[ScoreEntry, ...]
     seconds: float
 
 
@@ -49,5 +54,7 @@ class Executor(Worker):
         if not isinstance(request, ScoreRequest):
             return self.answer(request)
         began = time.perf_counter()
-        scores = mauve_scores(request.human, request.generated, request.mauve)
-        return ScoreAnswer(tuple(scores), time.perf_counter() - began)
+        scores = score_texts(
+            request.texts, request.statistics, request.resampling, request.features, request.mauve
+        )
+        return ScoreAnswer(scores, time.perf_counter() - began)

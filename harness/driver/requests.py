@@ -10,7 +10,8 @@ import numpy as np
 import bat
 from bat.errors import InvalidInputError
 from harness.config.schema import Features, Model
-from harness.driver.executor import AnyAnswer, AnyRequest, ScoreAnswer, ScoreRequest
+from harness.driver.executor import AnyAnswer, AnyRequest, ScoreAnswer
+from harness.driver.score_requests import score_request
 from harness.jobs import JobKind, Spec
 from harness.planning.materials import Materials, ModelCard
 from harness.store import (
@@ -20,10 +21,10 @@ from harness.store import (
     MeasurementRows,
     Payload,
     Reader,
-    ScoreEntry,
     ScoreRows,
 )
 from workers.generation import GenerationSettings
+from workers.positions import TokenizedDocument, spread_evenly
 from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest
 
 
@@ -45,14 +46,12 @@ class Requests:
             case JobKind.FEATURIZE:
                 return self._featurize(spec, batch)
             case JobKind.SCORE:
-                return ScoreRequest(
-                    self._reader.features(spec["human"]),
-                    self._reader.features(spec["generated"]),
-                    spec["mauve"],
-                )
+                return score_request(self._reader, spec)
 
     def _measure(self, spec: Spec, batch: int | None) -> MeasureRequest:
         card = self._card(spec["model"])
+        if "prefixes" in spec:
+            return self._measure_continuations(card, spec, batch)
         text = self._materials.human_text(card)
         wanted = set(spec["documents"])
         documents = tuple(document for document in text.documents if document.id in wanted)
@@ -69,6 +68,21 @@ class Requests:
             tuple(spec["basis_sizes"]),
             spec["tolerance"],
             batch or spec["batch_size"],
+        )
+
+    def _measure_continuations(self, card: ModelCard, spec: Spec, batch: int | None) -> MeasureRequest:
+        chosen = spec["prefixes"]
+        documents, positions = [], {}
+        for entry in self._reader.prefixes(chosen["set"], chosen["start"], chosen["stop"]):
+            start, stop = len(entry.token_ids), len(entry.token_ids) + len(entry.continuation_ids)
+            documents.append(TokenizedDocument(entry.id, np.array(entry.token_ids + entry.continuation_ids)))
+            positions[entry.id] = spread_evenly(start, stop, spec["tokens_per_text"])
+        return MeasureRequest(
+            model_request(card),
+            tuple(documents),
+            positions,
+            basis_sizes=(),
+            batch_size=batch or spec["batch_size"],
         )
 
     def _generate(self, spec: Spec, batch: int | None) -> GenerateRequest:
@@ -122,9 +136,7 @@ class Requests:
 def payload(lease: Lease, answer: AnyAnswer) -> Payload:
     """The rows to store for a worker's answer."""
     if isinstance(answer, ScoreAnswer):
-        seeds = list(lease.spec["mauve"]["kmeans_seeds"])
-        detail = {"kmeans_seeds": seeds, "values": list(answer.mauve)}
-        return ScoreRows((ScoreEntry("mauve", float(np.mean(answer.mauve)), detail=detail),))
+        return ScoreRows(answer.scores)
     value = answer.value
     match lease.kind:
         case JobKind.GENERATE:

@@ -23,6 +23,7 @@ import yaml
 
 from bat.errors import InvalidInputError
 from bat.sampling import Acceptance
+from harness.config import as_written
 from harness.export.row_files import BATCH, OutputError, Row, plain, replacing
 from harness.export.tables import FEATURES, JOBS, TABLES, TOKENS, ExportTable
 from harness.store import JobState, Reader, Run
@@ -81,17 +82,7 @@ def export_run(
 
 def config_yaml(config: Mapping[str, Any]) -> str:
     """A run's configuration as a sweep: running it again is the same run."""
-    return yaml.safe_dump(_without_nothing(config), sort_keys=False, allow_unicode=True, width=110)
-
-
-def _without_nothing(value: Any) -> Any:
-    """Leave out keys without a value, which are written in full where runs are compared."""
-    match value:
-        case Mapping():
-            return {key: _without_nothing(entry) for key, entry in value.items() if entry not in (None, [])}
-        case list():
-            return [_without_nothing(entry) for entry in value]
-    return value
+    return yaml.safe_dump(as_written(config), sort_keys=False, allow_unicode=True, width=110)
 
 
 def _run_json(reader: Reader, run: Run, rows: Mapping[str, int | None]) -> str:
@@ -109,18 +100,30 @@ def _run_json(reader: Reader, run: Run, rows: Mapping[str, int | None]) -> str:
     return json.dumps(facts, indent=2) + "\n"
 
 
-def _prepare(folder: Path, *, force: bool) -> None:
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Make a folder to write to; one that holds files is refused unless `force` says otherwise."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not force and any(folder.iterdir()):
             raise InvalidInputError(
                 f"{folder} must be an empty folder, or a new one; it holds files. Name another, or add "
-                "--force to write over an earlier export."
+                "--force to write over what is there."
             )
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> OutputError:
+    return OutputError(f"{folder} cannot be written: {error.strerror}. Name another folder.")
+
+
+def _prepare(folder: Path, *, force: bool) -> None:
+    check_folder(folder, force=force)
+    try:
         for name in [*(f"{table.name}.{ending}" for table in TABLES for ending in FORMATS), _CONFIG, _RUN]:
             (folder / name).unlink(missing_ok=True)  # so that nothing is left of an export in another format
     except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from error
+        raise _unwritable(folder, error) from error
 
 
 def _write_table(reader: Reader, run: Run, table: ExportTable, path: Path, done: set[str]) -> int:

@@ -142,6 +142,9 @@ def _seconds(executor: Executor, request: GenerateRequest | MeasureRequest | Fea
 def _units(config: SweepConfig, job: Job) -> int:
     spec = job.spec
     match job.kind:
+        case JobKind.MEASURE if "prefixes" in spec:
+            texts = int(spec["prefixes"]["stop"] - spec["prefixes"]["start"])
+            return texts * int(spec["tokens_per_text"])
         case JobKind.MEASURE:
             return len(spec["documents"]) * int(spec["positions"]["per_document"])
         case JobKind.GENERATE:
@@ -149,12 +152,12 @@ def _units(config: SweepConfig, job: Job) -> int:
         case JobKind.FEATURIZE:
             return int(spec["texts"]["stop"] - spec["texts"]["start"])
         case JobKind.SCORE:
-            return len(spec["mauve"]["kmeans_seeds"])
+            return len(spec.get("mauve", {}).get("kmeans_seeds", ())) + len(spec["statistics"])
 
 
 def _programs(config: SweepConfig, job: Job) -> float:
     if job.kind is JobKind.MEASURE:
-        return float(_units(config, job) * len(job.spec["basis_sizes"]))
+        return float(_units(config, job) * len(job.spec.get("basis_sizes", ())))
     if job.kind is JobKind.GENERATE and job.spec.get("constraints"):
         return PROGRAMS_PER_TOKEN * _units(config, job)
     return 0.0

@@ -26,6 +26,7 @@ from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
 from harness.store import PrefixRows, Reader, Resolution
 from workers.corpora import Split
+from workers.prefixes import PrefixSet
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,20 @@ class _Planner:
         human = specs.featurize_human(config, reader, prefix_set)
         generate = specs.generate_jobs(config, card, prefix_set, setting, instance.seed)
         featurize = specs.featurize_generated(config, reader, generate)
-        score = specs.score_job(config, human, featurize)
+        score = specs.score_job(config, human, generate, featurize)
         self._add(instance.stage, [*generate, *human, *featurize, score])
+        self._add(instance.stage, self._human_scores(card, prefix_set))
         self.found.instances.append(
             PlannedInstance(instance, setting, tuple(generate), tuple(featurize), score)
         )
+
+    def _human_scores(self, card: ModelCard, prefix_set: PrefixSet) -> list[Job]:
+        """What tells the statistics of human text, to hold those of generated text against."""
+        wanted = self.config.scoring.statistics
+        if not set(wanted) - {"sampling"}:  # people do not sample
+            return []
+        likelihood = specs.likelihood_jobs(self.config, card, prefix_set) if "perplexity" in wanted else []
+        return [*likelihood, specs.human_score_job(self.config, card, prefix_set, likelihood)]
 
     def _resolve(self, instance: MethodInstance) -> Setting | None:
         setting = instance.setting

@@ -17,6 +17,10 @@ from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 from workers.prefixes import PrefixSet
 from workers.reading import DOCUMENTS_PER_BATCH
 
+# Of each human text so many tokens, evenly spread, are asked about for its perplexity. Every token would
+# store a million rows for 5,000 texts, and tell little more: what varies is the texts.
+LIKELIHOOD_TOKENS = 16
+
 
 def measure_jobs(config: SweepConfig, card: ModelCard, text: HumanText) -> list[Job]:
     """Measure human text, a shard of documents at a time."""
@@ -100,19 +104,67 @@ def featurize_human(config: SweepConfig, card: ModelCard, prefix_set: PrefixSet)
     ]
 
 
-def score_job(config: SweepConfig, human: Sequence[Job], generated: Sequence[Job]) -> Job:
-    """Compare the vectors of two sets of texts."""
-    needs = [job.id for job in (*human, *generated)]
+def likelihood_jobs(config: SweepConfig, card: ModelCard, prefix_set: PrefixSet) -> list[Job]:
+    """Ask the model about some tokens of what people wrote after each prefix, for their perplexity."""
+    corpus = {"name": prefix_set.corpus, "revision": prefix_set.revision, "split": prefix_set.split}
+    named = prefix_set.human_fingerprint
+    return [
+        Job(
+            JobKind.MEASURE,
+            {
+                "model": card.identity,
+                "corpus": corpus,
+                "prefixes": {"set": named, "start": start, "stop": stop},
+                "tokens_per_text": LIKELIHOOD_TOKENS,
+                "batch_size": DOCUMENTS_PER_BATCH,
+            },
+        )
+        for start, stop in shards(len(prefix_set.prefixes), config.prefixes.shard_size)
+    ]
+
+
+def score_job(
+    config: SweepConfig, human: Sequence[Job], generate: Sequence[Job], featurize: Sequence[Job]
+) -> Job:
+    """Score what generate jobs wrote, by itself and against what people wrote."""
     mauve = config.scoring.mauve.model_dump(mode="json")
-    return Job(
-        JobKind.SCORE,
-        {
-            "human": [job.id for job in human],
-            "generated": [job.id for job in generated],
-            "mauve": {**mauve, "kmeans_seeds": list(config.scoring.mauve.kmeans_seeds)},
-        },
-        tuple(dict.fromkeys(needs)),
-    )
+    spec = {
+        "human": [job.id for job in human],
+        "generated": [job.id for job in featurize],
+        "texts": {"generated": [job.id for job in generate]},
+        "mauve": {**mauve, "kmeans_seeds": list(config.scoring.mauve.kmeans_seeds)},
+        **_statistics(config),
+    }
+    return Job(JobKind.SCORE, spec, _needs(human, generate, featurize))
+
+
+def human_score_job(
+    config: SweepConfig, card: ModelCard, prefix_set: PrefixSet, likelihood: Sequence[Job]
+) -> Job:
+    """Score what people wrote, in the tokens of a model: what the scores of texts are held against."""
+    corpus = {"name": prefix_set.corpus, "revision": prefix_set.revision, "split": prefix_set.split}
+    spec = {
+        "model": card.identity,
+        "corpus": corpus,
+        "texts": {"human": prefix_set.human_fingerprint},
+        "max_tokens": config.generation.max_tokens,  # a text that is shorter came to its own end
+        "likelihood": [job.id for job in likelihood],
+        **_statistics(config),
+    }
+    return Job(JobKind.SCORE, spec, _needs(likelihood))
+
+
+def _statistics(config: SweepConfig) -> dict[str, Any]:
+    scoring = config.scoring
+    return {
+        "statistics": sorted(scoring.statistics),
+        "resamples": scoring.resamples,
+        "resample_seed": scoring.resample_seed,
+    }
+
+
+def _needs(*kinds: Sequence[Job]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(job.id for jobs in kinds for job in jobs))
 
 
 def shards(count: int, size: int) -> Iterator[tuple[int, int]]:

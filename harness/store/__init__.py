@@ -32,6 +32,7 @@ from harness.store.records import (
     RetryPolicy,
     Run,
     StoredJob,
+    StoredPrefixSet,
     StoredScore,
 )
 from harness.store.store import Store, open_reader, open_store
@@ -66,6 +67,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailableError",
     "StoredJob",
+    "StoredPrefixSet",
     "StoredScore",
     "migrate",
     "open_reader",

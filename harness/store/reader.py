@@ -29,6 +29,7 @@ from harness.store.records import (
     Resolution,
     Run,
     StoredJob,
+    StoredPrefixSet,
     StoredScore,
 )
 from harness.store.statements import batches, get_done_keys
@@ -195,10 +196,22 @@ class Reader:
                 for score in reading.read_scores(connection, key)
             ]
 
+    def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
+        """Tokens that generate jobs made, and the seconds their programs took."""
+        with self._database.reading() as connection:
+            keys = get_done_keys(connection, job_ids)
+            found = [reading.read_solver_cost(connection, key) for key in keys.values()]
+        return sum(tokens for tokens, _ in found), sum(seconds for _, seconds in found)
+
     def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]:
         """The prefixes of a set, from one place up to another."""
         with self._database.reading() as connection:
             return reading.read_prefixes(connection, prefix_set_id, start, stop)
+
+    def prefix_set(self, prefix_set_id: str) -> StoredPrefixSet:
+        """What a set of prefixes is of; an error where there is none of that id."""
+        with self._database.reading() as connection:
+            return reading.get_prefix_set(connection, prefix_set_id)
 
     def has_prefix_set(self, prefix_set_id: str) -> bool:
         """Whether a set of prefixes is stored."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from bat.errors import InvalidInputError
 from bat.random import Key
 from harness.store.payloads import GenerationEntry, PrefixEntry, ScoreEntry
-from harness.store.records import GeneratedText
+from harness.store.records import GeneratedText, StoredPrefixSet
 from harness.store.results import BOUNDS, MEASURED
 from harness.store.tables import (
     FeatureRow,
@@ -96,6 +96,13 @@ def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedT
     return [GeneratedText(job_id, *row) for row in rows]
 
 
+def read_solver_cost(connection: Connection, key: int) -> tuple[int, float]:
+    """Tokens of a generate job, and seconds spent on its programs."""
+    sums = func.sum(GenerationRow.token_count), func.sum(GenerationRow.solver_seconds)
+    tokens, seconds = connection.execute(select(*sums).where(GenerationRow.job_key == key)).one()
+    return int(tokens or 0), float(seconds or 0.0)
+
+
 def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:
     """The result of a featurize job, [n, d]; [0, 0] when it has no texts."""
     blobs = connection.scalars(
@@ -118,13 +125,28 @@ def find_prefix_set(connection: Connection, prefix_set_id: str) -> int | None:
     return connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == prefix_set_id))
 
 
+def get_prefix_set(connection: Connection, prefix_set_id: str) -> StoredPrefixSet:
+    """What a set of prefixes is of, and how many it has."""
+    key = find_prefix_set(connection, prefix_set_id)
+    if key is None:
+        raise _no_such_set(prefix_set_id)
+    columns = PrefixSetRow.id, PrefixSetRow.corpus, PrefixSetRow.revision, PrefixSetRow.split
+    row = connection.execute(select(*columns).where(PrefixSetRow.key == key)).one()
+    count = connection.scalar(select(func.count()).where(PrefixRow.prefix_set_key == key))
+    return StoredPrefixSet(*row, prefixes=int(count or 0))
+
+
+def _no_such_set(prefix_set_id: str) -> InvalidInputError:
+    return InvalidInputError(f"the set of prefixes {prefix_set_id} is not in this database.")
+
+
 def read_prefixes(
     connection: Connection, prefix_set_id: str, start: int, stop: int | None
 ) -> list[PrefixEntry]:
     """Prefixes of a set, from one place up to another."""
     key = find_prefix_set(connection, prefix_set_id)
     if key is None:
-        raise InvalidInputError(f"the set of prefixes {prefix_set_id} is not in this database.")
+        raise _no_such_set(prefix_set_id)
     statement = (
         select(
             PrefixRow.id,

@@ -182,6 +182,17 @@ class GeneratedText:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredPrefixSet:
+    """A set of prefixes without its texts."""
+
+    id: str
+    corpus: str
+    revision: str
+    split: str
+    prefixes: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredScore:
     """A score and the job it came from."""
 

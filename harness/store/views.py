@@ -87,7 +87,7 @@ GENERATIONS = View(
 # is one for each shard; they differ in nothing that the view shows.
 SCORES = View(
     "scores_view",
-    "A score, and by which model and method the texts were written that it is of.",
+    "A score, by which model and method the texts were written that it is of, and what its interval is over.",
     """
     WITH writers AS (
         SELECT job_key, min(needed_key) AS writer_key
@@ -109,10 +109,12 @@ SCORES = View(
         GROUP BY generations.job_key
     )
     SELECT jobs.id AS job, coalesce(writer.model, jobs.model) AS model,
-           coalesce(sources.corpus, jobs.corpus) AS corpus, coalesce(writer.method, jobs.method) AS method,
+           coalesce(sources.corpus, jobs.corpus) AS corpus, coalesce(writer.method, jobs.method,
+                    CASE WHEN (jobs.spec -> 'texts' ->> 'human') IS NOT NULL THEN 'human' END) AS method,
            coalesce(writer.parameter, jobs.parameter) AS parameter,
            coalesce(writer.basis_size, jobs.basis_size) AS basis_size,
-           scores.name, scores.value, scores.low, scores.high, scores.detail, jobs.spec, jobs.finished_at
+           scores.name, scores.value, scores.low, scores.high,
+           scores.detail ->> 'source' AS interval_over, jobs.finished_at
     FROM scores
     JOIN jobs ON jobs.key = scores.job_key
     LEFT JOIN writers ON writers.job_key = jobs.key
@@ -128,7 +130,8 @@ def _rejection_rates() -> str:
     With tau the rule's threshold, held to the largest probability, a plain rule rejects when p < tau, a
     basis-aware one when the critical threshold is at most tau as well. `x` is below eta's threshold when
     it is below both of its arms, eta and sqrt(eta) exp(-entropy). Tokens of two models, or of two corpora,
-    are never counted together, even where their labels are the same.
+    are never counted together, even where their labels are the same; and what was asked about the
+    continuations of prefixes, for their perplexity, is not counted.
     """
     below = {
         "epsilon": "{x} {op} parameter AND {x} {op} maximum",
@@ -168,6 +171,7 @@ def _rejection_rates() -> str:
         JOIN jobs ON jobs.key = measurements.job_key
         JOIN run_jobs ON run_jobs.job_key = jobs.key
         JOIN runs ON runs.id = run_jobs.run_id
+        WHERE (jobs.spec ->> 'prefixes') IS NULL
     ){"    UNION ALL".join(branches)}
     """
 

@@ -103,12 +103,12 @@ def test_prints_jobs_units_and_what_is_open(
     sweep.write_text(to_yaml(tiny_sweep(corpus)))
     database = f"sqlite:///{tmp_path / 'none.db'}"
     printed = run(capsys, str(sweep), "--db", database)
-    assert "9 jobs, 0 of them done." in printed
+    assert "12 jobs, 0 of them done." in printed
     assert "36 tokens at most" in printed
     assert "1 more settings follow" in printed
     assert not (tmp_path / "none.db").exists()  # nothing is written
     record = json.loads(run(capsys, str(sweep), "--db", database, "--json", "--calibrate"))
-    assert record["totals"]["jobs"] == 9
+    assert record["totals"]["jobs"] == 12
     assert record["unresolved"] == ["ba-eta rejecting as much as eta=0.01 (c=4)"]
     timed = {work["kind"] for work in record["work"] if work["seconds"]}
     assert timed == {"measure", "generate", "featurize"}

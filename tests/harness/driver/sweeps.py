@@ -46,7 +46,7 @@ def write_corpus(folder: Path, documents: int = 40) -> Path:
 
 
 def tiny_sweep(corpus: Path, model: str = "fake:v=300,d=8", **changes: Any) -> SweepConfig:
-    """Measures, matches, generates, featurizes and scores: 14 jobs of every kind."""
+    """Measures, matches, generates, featurizes and scores: 17 jobs of every kind."""
     return parse_config(
         {
             "name": "tiny",
@@ -56,7 +56,7 @@ def tiny_sweep(corpus: Path, model: str = "fake:v=300,d=8", **changes: Any) -> S
             "generation": {"max_tokens": 6, "batch_size": 2},
             "measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4], "shard_size": 2},
             "features": {"model": "fake:v=300,d=8", "max_tokens": 16, "shard_size": 3, "batch_size": 2},
-            "scoring": {"mauve": {"kmeans_seeds": [25], "kmeans_redo": 1}, "resamples": 0},
+            "scoring": {"mauve": {"kmeans_seeds": [25], "kmeans_redo": 1}, "resamples": 4},
             "methods": [
                 {"rule": "eta", "parameter": 0.01},
                 {"rule": "ba-eta", "parameter": {"match": {"method": "eta"}}, "constraints": 4},

@@ -44,12 +44,12 @@ def test_runs_a_sweep_from_human_text_to_scores(store: Store, corpus: Path) -> N
     assert summary.complete
     found = counts(driver)
     assert found == {
-        JobKind.MEASURE: (2, 2),
+        JobKind.MEASURE: (4, 4),  # for rejection rates, and for the perplexity of human text
         JobKind.GENERATE: (4, 4),
         JobKind.FEATURIZE: (6, 6),
-        JobKind.SCORE: (2, 2),
+        JobKind.SCORE: (3, 3),
     }
-    assert summary.done == 14
+    assert summary.done == 17
     [resolution] = store.resolutions(driver.run_id)
     assert "ba-eta rejecting as much as eta=0.01" in resolution.parameter
     assert 0 < resolution.value < 1
@@ -58,12 +58,16 @@ def test_runs_a_sweep_from_human_text_to_scores(store: Store, corpus: Path) -> N
     assert {job.spec["rule"] for job in generated} == {"eta", "ba-eta"}
     assert {job.spec["parameter"] for job in generated} == {0.01, resolution.value}
     scores = store.scores([job.id for job in store.jobs(driver.run_id, JobKind.SCORE)])
-    assert all(score.name == "mauve" and 0 < score.value <= 1 for score in scores if score.value)
+    assert [0 < (score.value or 0) <= 1 for score in scores if score.name == "mauve"] == [True, True]
+    perplexities = [score.value or 0 for score in scores if score.name == "perplexity"]
+    assert len(perplexities) == 3  # two methods and people
+    assert min(perplexities) > 1
+    assert sum(score.name == "programs" for score in scores) == 2  # people do not sample
 
 
 def test_a_second_run_has_nothing_to_do_and_starts_no_workers(store: Store, corpus: Path) -> None:
     config = tiny_sweep(corpus)
-    assert make_driver(store, config, LocalPool).run().done == 14
+    assert make_driver(store, config, LocalPool).run().done == 17
 
     def no_pool() -> LocalPool:
         raise AssertionError("workers were started")
@@ -95,7 +99,7 @@ def test_workers_that_die_cost_only_time(seed: int, store: Store, corpus: Path, 
 
 
 def test_two_sweeps_share_their_jobs(store: Store, corpus: Path) -> None:
-    assert make_driver(store, tiny_sweep(corpus), LocalPool).run().done == 14
+    assert make_driver(store, tiny_sweep(corpus), LocalPool).run().done == 17
     wider = tiny_sweep(
         corpus,
         name="wider",
@@ -122,14 +126,14 @@ def test_running_out_of_memory_halves_the_batch_and_says_so(store: Store, corpus
         JobKind.FEATURIZE: None,  # that model is another
         JobKind.SCORE: None,
     }
-    # Eight documents at once, four, two; two prefixes at once.
-    assert summary.failed_attempts == 2 * 3 + 4 * 1
+    # Eight documents at once, four, two; as many human continuations; two prefixes at once.
+    assert summary.failed_attempts == 2 * 3 + 2 * 3 + 4 * 1
 
 
 def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) -> None:
     driver = make_driver(store, tiny_sweep(corpus, model="fake:v=300,d=8,oom_above=1"), LocalPool)
     summary = driver.run()  # three attempts: eight documents, four, two
-    assert summary.failed == 2
+    assert summary.failed == 4
     assert {job.kind for job in store.failed(driver.run_id)} == {JobKind.MEASURE}
     assert all("out of memory" in (job.error or "") for job in store.failed(driver.run_id))
     assert summary.unresolved == ["compare: ba-eta on fake: ba-eta rejecting as much as eta=0.01 (c=4)"]
@@ -156,7 +160,7 @@ def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
     assert summary.blocked == 3  # their features and the score
     assert summary.failed_attempts == 6
     assert not summary.complete
-    assert counts(driver)[JobKind.SCORE] == (1, 2)
+    assert counts(driver)[JobKind.SCORE] == (2, 3)
     # The fault mended, the same command finishes the rest.
     monkeypatch.undo()
     assert store.retry_failed(driver.run_id) == 2

@@ -1,0 +1,68 @@
+"""How sure a score is: prefixes drawn again with replacement, and blocks of prefixes left out.
+
+Texts of one set are continuations of the same prefixes under every method, and with the same seed every
+method meets the same resamplings and the same blocks. So the difference of two methods has an interval of
+its own: that of the differences, resampling by resampling, in which what makes a prefix hard for both of
+them cancels.
+
+A resampling repeats prefixes, and what counts distinct things, or compares two histograms, is biased by
+repetition. So intervals take their width from resamplings, and their centre from the texts as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.errors import InvalidInputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+BLOCKS = 20
+# Resamplings that are looked at together: enough for numpy, few enough for memory.
+_CHUNK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Resamplings of a number of prefixes; equal ones are the same resamplings."""
+
+    prefixes: int
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.prefixes < 1 or self.resamples < 0:
+            raise InvalidInputError(
+                "a resampling needs at least one prefix and no negative number of resamples; got "
+                f"{self.prefixes} and {self.resamples}."
+            )
+
+    def draws(self) -> Iterator[FloatArray]:
+        """How often each prefix is drawn, [r, prefixes] at a time: `resamples` rows in all."""
+        random = np.random.default_rng([self.seed, self.prefixes, 0])
+        even = np.full(self.prefixes, 1 / self.prefixes)
+        for start in range(0, self.resamples, _CHUNK):
+            count = min(_CHUNK, self.resamples - start)
+            yield random.multinomial(self.prefixes, even, size=count).astype(np.float64)
+
+    @property
+    def block_count(self) -> int:
+        """Into how many blocks the prefixes are cut."""
+        return min(BLOCKS, self.prefixes)
+
+    def blocks(self) -> IntArray:
+        """The block of each prefix, [prefixes]: sizes differ by one at most, members are scattered."""
+        random = np.random.default_rng([self.seed, self.prefixes, 1])
+        found = np.empty(self.prefixes, dtype=np.int64)
+        found[random.permutation(self.prefixes)] = np.arange(self.prefixes) % self.block_count
+        return found
+
+    def left_out(self) -> FloatArray:
+        """Weights that leave out one block after another, [blocks, prefixes]."""
+        kept: FloatArray = (self.blocks() != np.arange(self.block_count)[:, None]).astype(np.float64)
+        return kept

@@ -1,0 +1,155 @@
+"""From statistics to rows of the database: value, 95% interval, and what the interval was made of.
+
+Resampled values and values with a block left out are kept beside each score, because the differences
+between two methods are made of them, resampling by resampling and block by block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from bat.errors import InvalidInputError
+from harness.scoring.resampling import FloatArray, Resampling
+from harness.scoring.statistic import Ratio, Statistic, Whole
+from harness.scoring.texts import TextSet
+from harness.store import ScoreEntry
+
+RESAMPLED = "resampled prefixes"
+LEFT_OUT = "blocks of prefixes left out"
+
+Interval = tuple[float, float] | tuple[None, None]
+NO_INTERVAL: Interval = (None, None)
+
+# Values under resamplings are stored by the thousand, and nobody needs more of them than this.
+_DIGITS = 7
+_NORMAL_QUANTILE = 1.96
+
+
+class MauveLike(Protocol):
+    """MAUVE for each seed of k-means; under resamplings and with blocks left out, their mean over seeds."""
+
+    @property
+    def values(self) -> Sequence[float]: ...
+
+    @property
+    def resampled(self) -> FloatArray: ...
+
+    @property
+    def left_out(self) -> FloatArray: ...
+
+
+def summarize(statistics: Iterable[Statistic], texts: TextSet, resampling: Resampling) -> list[ScoreEntry]:
+    """One entry for each statistic, in their order."""
+    if resampling.prefixes != texts.prefixes:
+        raise InvalidInputError(
+            f"a resampling must be of the prefixes that the texts continue, {texts.prefixes}; got one of "
+            f"{resampling.prefixes}. Make it with Resampling(texts.prefixes)."
+        )
+    found = list(statistics)
+    ratios = [statistic for statistic in found if isinstance(statistic, Ratio)]
+    resampled = iter(_resampled(ratios, texts, resampling))
+    entries = []
+    for statistic in found:
+        if isinstance(statistic, Whole):
+            entries.append(_entry(statistic.name, statistic.value, None, statistic.left_out))
+        else:
+            value = float(statistic.at(np.ones((1, texts.prefixes)), texts.places)[0])
+            left_out = statistic.at(resampling.left_out(), texts.places)
+            entries.append(_entry(statistic.name, value, next(resampled), left_out))
+    return entries
+
+
+def mauve_entry(kmeans_seeds: Sequence[int], scores: MauveLike) -> ScoreEntry:
+    """MAUVE as an entry: the mean over k-means seeds, with the interval over resampled prefixes."""
+    if len(kmeans_seeds) != len(scores.values) or not kmeans_seeds:
+        raise InvalidInputError(
+            f"MAUVE must have one value for each k-means seed, and at least one; got {len(scores.values)} "
+            f"values for {len(kmeans_seeds)} seeds."
+        )
+    seeds = {"kmeans_seeds": [int(seed) for seed in kmeans_seeds], "values": rounded(scores.values)}
+    resampled = scores.resampled if len(scores.resampled) else None
+    return _entry("mauve", float(np.mean(scores.values)), resampled, scores.left_out, seeds)
+
+
+def interval_from_resamples(value: float | None, resampled: npt.ArrayLike) -> Interval:
+    """1.96 sample standard deviations of the resampled values to either side of the value.
+
+    Resamplings without a value (NaN or None) are passed over; fewer than two others make no interval.
+    """
+    known = _finite(resampled)
+    if not _is_number(value) or known.size < 2:
+        return NO_INTERVAL
+    return _around(value, _NORMAL_QUANTILE * float(known.std(ddof=1)))
+
+
+def interval_from_blocks(value: float | None, left_out: npt.ArrayLike) -> Interval:
+    """The delete-a-block jackknife with Student's t, of the values with each block left out.
+
+    Where the value is not defined without one of the blocks, there is nothing to compare that block by,
+    and no interval.
+    """
+    from scipy.stats import t  # half a second, which those who only read scores should not wait
+
+    known = _finite(left_out)
+    count = np.size(np.asarray(left_out))
+    if not _is_number(value) or known.size < max(2, count):
+        return NO_INTERVAL
+    error = math.sqrt((count - 1) / count * float(np.square(known - known.mean()).sum()))
+    return _around(value, float(t.ppf(0.975, count - 1)) * error)
+
+
+def rounded(values: npt.ArrayLike) -> list[float | None]:
+    """The values to seven significant digits, for JSON; None for what is not a finite number."""
+    numbers = np.asarray(values, dtype=np.float64).ravel().tolist()
+    return [float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None for number in numbers]
+
+
+def _resampled(ratios: Sequence[Ratio], texts: TextSet, resampling: Resampling) -> list[FloatArray | None]:
+    """The values of each ratio under all resamplings, or None where there are none to be had.
+
+    One prefix is the same however often it is drawn, so its resamplings would pretend to be certain.
+    """
+    if resampling.resamples == 0 or resampling.prefixes < 2:
+        return [None] * len(ratios)
+    # Drawing takes longer than weighing, so every chunk of draws serves all ratios.
+    parts: list[list[FloatArray]] = [[] for _ in ratios]
+    if ratios:
+        for weights in resampling.draws():
+            for part, ratio in zip(parts, ratios, strict=True):
+                part.append(ratio.at(weights, texts.places))
+    return [np.concatenate(part) for part in parts]
+
+
+def _entry(
+    name: str,
+    value: float,
+    resampled: FloatArray | None,
+    left_out: FloatArray,
+    more: dict[str, object] | None = None,
+) -> ScoreEntry:
+    detail: dict[str, object] = {"source": LEFT_OUT if resampled is None else RESAMPLED, **(more or {})}
+    if resampled is None:
+        low, high = interval_from_blocks(value, left_out)
+    else:
+        low, high = interval_from_resamples(value, resampled)
+        detail["resampled"] = rounded(resampled)
+    detail["left_out"] = rounded(left_out)
+    return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)
+
+
+def _finite(values: npt.ArrayLike) -> FloatArray:
+    numbers = np.asarray(values, dtype=np.float64).ravel()  # None becomes NaN
+    return numbers[np.isfinite(numbers)]
+
+
+def _is_number(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _around(value: float, half_width: float) -> tuple[float, float]:
+    return value - half_width, value + half_width

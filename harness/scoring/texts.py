@@ -1,0 +1,40 @@
+"""Texts to be scored: continuations of one set of prefixes, by people or by a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from workers.traces import Trace
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenLikelihood:
+    """The log-probability of some tokens of the texts under the model."""
+
+    texts: IntArray  # [t] which text the token is of
+    log_probs: FloatArray  # [t]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextSet:
+    """Continuations as token ids. There may be several of one prefix, and a continuation may be empty.
+
+    Prefixes are what is sampled from a population: intervals come from resampling them, never single texts.
+    """
+
+    prefixes: int  # how many prefixes the set has
+    places: IntArray  # [m] the prefix of each text, in [0, prefixes)
+    token_ids: tuple[IntArray, ...]  # m continuations, an end-of-text token included
+    ended: BoolArray  # [m] whether the text came to its own end
+    likelihood: TokenLikelihood
+    traces: tuple[Trace, ...] | None = None  # m, of texts that a model wrote
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
