@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import generation, growth, programs, queue, whole
+from benchmarks import generation, growth, programs, queue, scoring, whole
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
-SECTIONS = ("programs", "whole", "growth", "generation", "queue")
+SECTIONS = ("programs", "whole", "growth", "generation", "queue", "scoring")
 
 
 def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
@@ -31,6 +31,8 @@ def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[
         yield from generation.measure()
     if "queue" in sections:
         yield from queue.measure()
+    if "scoring" in sections:
+        yield from scoring.measure()
 
 
 def main() -> int:

@@ -18,10 +18,12 @@ from harness.commands import (
     plan,
     preview,
     query,
+    report,
     retry,
     run,
     sample,
     status,
+    trace,
 )
 
 app = typer.Typer(
@@ -73,5 +75,7 @@ app.command()(status.status)
 app.command()(retry.retry)
 app.command()(query.query)
 app.command()(export.export)
+app.command()(report.report)
+app.command()(trace.trace)
 app.add_typer(database.app)
 app.command()(doctor.doctor)

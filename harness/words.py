@@ -10,9 +10,9 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: "1 job", "1,200 jobs"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, several: str | None = None) -> str:
+    """A number of things: "1 job", "1,200 jobs"; `several` where the plural takes more than an s."""
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def duration(seconds: float) -> str:

@@ -125,6 +125,11 @@ def load(
     return LanguageModel(model, tokenizer, info)
 
 
+def full_name(name: str) -> str:
+    """The name that a model goes by once it is loaded: that of a fake one is written out in full."""
+    return str(fake_model.parse(name)) if _is_fake(name) else name
+
+
 def _read(
     name: str, dtype: torch.dtype, revision: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str | None]:

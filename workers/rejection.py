@@ -96,16 +96,35 @@ def parameter_at_rate(
     seed: int = 0,
 ) -> Estimate:
     """Return the parameter whose rejection rate is nearest to ``rate``: the middle of that step."""
-    rule = _get_rule_with_parameter(rule_name)
-    documents = _documents(measurement)
-    lowest, highest = _reachable(measurement, rule, constraints)
-    if not lowest - 1e-9 <= rate <= highest + 1e-9:
+    [found] = parameters_at_rates(
+        measurement, rule_name, [rate], constraints, replicates=replicates, seed=seed
+    )
+    if found is None:
+        lowest, highest = reachable_rates(measurement, rule_name, constraints)
         raise InvalidInputError(
-            f"the rate must lie in [{lowest:.6g}, {highest:.6g}], what {rule.name} can reject of these "
+            f"the rate must lie in [{lowest:.6g}, {highest:.6g}], what {rule_name} can reject of these "
             f"tokens; got {rate:.6g}. The nearest within reach is {min(max(rate, lowest), highest):.6g}."
         )
-    sizes = documents.totals(np.ones(len(measurement), dtype=np.bool_))
-    return _search(measurement, rule, constraints, rate, sizes[None], replicates, seed)
+    return found
+
+
+def parameters_at_rates(
+    measurement: Measurement,
+    rule_name: str,
+    rates: Sequence[float],
+    constraints: int = 20,
+    *,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> list[Estimate | None]:
+    """The same for several rates in one go; None for those out of the rule's reach."""
+    rule = _get_rule_with_parameter(rule_name)
+    lowest, highest = reachable_rates(measurement, rule_name, constraints)
+    within = [rate for rate in rates if lowest - 1e-9 <= rate <= highest + 1e-9]
+    sizes = _documents(measurement).totals(np.ones(len(measurement), dtype=np.bool_))
+    found = _search(measurement, rule, constraints, within, sizes[None], replicates, seed)
+    by_rate = dict(zip(within, found, strict=True))
+    return [by_rate.get(rate) for rate in rates]
 
 
 def matching_parameter(
@@ -126,7 +145,7 @@ def matching_parameter(
     documents = _documents(measurement)
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
     rejected = documents.totals(_rejections(measurement, type(rule), parameters, constraints)[:, 0])  # [2, D]
-    found = _search(measurement, sought, constraints, 1.0, rejected, replicates, seed)
+    [found] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
     return Match(
         found,
         rejection_rate(measurement, sought(found.value), constraints, replicates=replicates, seed=seed),
@@ -179,12 +198,12 @@ def _search(
     measurement: Measurement,
     rule: type[Rule],
     constraints: int,
-    scale: float,
+    scales: Sequence[float],
     targets: IntArray,
     replicates: int,
     seed: int,
-) -> Estimate:
-    """The parameter at which the tokens rejected are nearest ``scale`` times the target, counted [t, D].
+) -> list[Estimate]:
+    """The parameters at which the tokens rejected are nearest each scale times the target, counted [t, D].
 
     Several targets, like several curves, are readings of undecided tokens: the first counts what is certain.
     """
@@ -193,24 +212,37 @@ def _search(
     curves = [Steps(rule, critical.certain)]
     if critical.possible is not critical.certain:
         curves.append(Steps(rule, critical.possible))
+    factors = np.asarray(scales, dtype=np.float64)
 
     def find(weights: IntArray) -> FloatArray:
-        """The parameters for every reading, [r, curves * targets], of documents weighted [r, D]."""
-        aims = scale * (weights @ targets.T)  # [r, t]
+        """The parameters for every reading, [r, curves * targets, scales], of documents weighted [r, D]."""
+        aims = (weights @ targets.T)[:, :, None] * factors  # [r, t, s]
         tokens = weights[:, documents.index]  # [r, n]
-        levels = [(curve, curve.levels(tokens)) for curve in curves]
-        found = [curve.nearest(level, aim) for curve, level in levels for aim in aims.T]
-        return np.stack(found, axis=1)
+        found = np.empty((len(weights), len(curves) * len(targets), len(factors)))
+        for place, curve in enumerate(curves):
+            levels = curve.levels(tokens)  # what takes time, whatever is looked for
+            for target in range(len(targets)):
+                for scale in range(len(factors)):
+                    reading = place * len(targets) + target
+                    found[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
+        return found
 
-    value = float(find(np.ones((1, documents.count), dtype=np.int64))[0, 0])
-    none = np.empty((0, len(curves) * len(targets)))
-    low, high = interval(np.concatenate([none, *map(find, documents.resample(replicates, seed))]))
-    certain, possible = _rejections(measurement, rule, np.array([value]), constraints)[:, 0]
-    return Estimate(value, float(low.min()), float(high.max()), float(np.mean(possible & ~certain)))
+    values = find(np.ones((1, documents.count), dtype=np.int64))[0, 0]  # [s]
+    none = np.empty((0, len(curves) * len(targets), len(factors)))
+    resampled = np.concatenate([none, *map(find, documents.resample(replicates, seed))])
+    estimates = []
+    for scale, value in enumerate(values.tolist()):
+        low, high = interval(resampled[:, :, scale])
+        certain, possible = _rejections(measurement, rule, np.array([value]), constraints)[:, 0]
+        undecided = float(np.mean(possible & ~certain))
+        estimates.append(Estimate(value, float(low.min()), float(high.max()), undecided))
+    return estimates
 
 
-def _reachable(measurement: Measurement, rule: type[Rule], constraints: int) -> tuple[float, float]:
+def reachable_rates(measurement: Measurement, rule_name: str, constraints: int = 20) -> tuple[float, float]:
     """The least and the largest rejection rate that any parameter of the rule has."""
+    _documents(measurement)  # there must be tokens
+    rule = _get_rule_with_parameter(rule_name)
     steps = Steps(rule, measurement.critical_parameters(rule.name, constraints).certain)
     levels = steps.levels(np.ones((1, len(measurement)), dtype=np.int64))[0]
     return float(levels[0] / len(measurement)), float(levels[-1] / len(measurement))

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from harness.config.loading import parse_config
 from harness.config.schema import SweepConfig
 from harness.config.sections import Enters, Section, Unordered
 
@@ -33,7 +34,7 @@ def run_identity(config: SweepConfig) -> dict[str, Any]:
 
 def from_identity(identity: Mapping[str, Any]) -> SweepConfig:
     """A sweep with that identity: what does not enter it, such as resources, is at its defaults."""
-    return SweepConfig.model_validate(as_written(identity))
+    return parse_config(as_written(identity))
 
 
 def as_written(identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bat.errors import InvalidInputError
 from harness.scoring.resampling import FloatArray
-from harness.scoring.summarize import interval_from_blocks, interval_from_resamples
+from harness.scoring.summarize import held_to_range, interval_from_blocks, interval_from_resamples
 from harness.store import StoredScore
 
 
@@ -132,7 +132,11 @@ class _Spread:
 def estimate(scores: Sequence[StoredScore]) -> Estimate:
     """Average a score over generation seeds; each entry is the same score for another seed."""
     spread = _spread(scores)
-    return Estimate(spread.value, spread.intervals())
+    possible = []
+    for one in spread.intervals():
+        low, high = held_to_range(scores[0].name, one.low, one.high)
+        possible.append(replace(one, low=low, high=high))
+    return Estimate(spread.value, tuple(possible))
 
 
 def difference(first: Sequence[StoredScore], second: Sequence[StoredScore]) -> Difference:

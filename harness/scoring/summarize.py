@@ -29,6 +29,9 @@ NO_INTERVAL: Interval = (None, None)
 _DIGITS = 7
 _NORMAL_QUANTILE = 1.96
 
+# Beginnings of the names of scores that are at most one.
+_SHARES = ("mauve", "seq-rep", "looping", "distinct", "self-bleu", "ended", "empty", "accepted")
+
 
 class MauveLike(Protocol):
     """MAUVE for each seed of k-means; under resamplings and with blocks left out, their mean over seeds."""
@@ -103,6 +106,11 @@ def interval_from_blocks(value: float | None, left_out: npt.ArrayLike) -> Interv
     return _around(value, float(t.ppf(0.975, count - 1)) * error)
 
 
+def held_to_range(name: str, low: float, high: float) -> tuple[float, float]:
+    """An interval without what a score of that name can never be: no score is negative, some are shares."""
+    return max(low, 0.0), min(high, 1.0) if name.startswith(_SHARES) else high
+
+
 def rounded(values: npt.ArrayLike) -> list[float | None]:
     """The values to seven significant digits, for JSON; None for what is not a finite number."""
     numbers = np.asarray(values, dtype=np.float64).ravel().tolist()
@@ -134,11 +142,14 @@ def _entry(
 ) -> ScoreEntry:
     detail: dict[str, object] = {"source": LEFT_OUT if resampled is None else RESAMPLED, **(more or {})}
     if resampled is None:
-        low, high = interval_from_blocks(value, left_out)
+        interval = interval_from_blocks(value, left_out)
     else:
-        low, high = interval_from_resamples(value, resampled)
+        interval = interval_from_resamples(value, resampled)
         detail["resampled"] = rounded(resampled)
     detail["left_out"] = rounded(left_out)
+    low, high = interval
+    if low is not None and high is not None:
+        low, high = held_to_range(name, low, high)
     return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)
 
 

@@ -1,0 +1,164 @@
+"""Scores: MAUVE with resampling against mauve-text alone, and features against the model's passes alone.
+
+Run in a process of its own with all cores, since the other sections are timed on one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from bat.threads import usable_threads
+from benchmarks.record import Figure
+from harness.config.experiment import Mauve
+from harness.scoring.clustering import FeatureArray
+from harness.scoring.mauve_score import MauveScores, mauve_scores
+from harness.scoring.resampling import Resampling
+from workers import models
+from workers.corpora import open_corpus
+from workers.encoding import encode_openings
+from workers.features import DEFAULT_MAX_TOKENS, featurize
+from workers.models import LanguageModel
+from workers.prefixes import prefixes
+
+VECTORS = 5000  # on each side, as in the paper
+WIDTH = 384
+CENTRES = 50
+SETTINGS = Mauve().model_dump()
+RESAMPLES = 1000
+
+TEXTS = 64
+TOKENS = range(60, 91)  # lengths of the texts: about 75
+BATCH = 16
+
+
+def measure() -> Iterator[Figure]:
+    """Run this module elsewhere and pass on its figures as they come."""
+    environment = {**os.environ, "BENCHMARK_THREADS": str(usable_threads(None))}
+    command = [sys.executable, "-m", "benchmarks.scoring"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            yield Figure(**json.loads(line))
+    if run.returncode != 0:
+        raise RuntimeError(f"the benchmark of scoring ended with {run.returncode}")
+
+
+def _figures() -> Iterator[Figure]:
+    yield from _features(models.load("smollm2-135m", device="cpu"))
+    yield from _mauve()
+
+
+def _mauve() -> Iterator[Figure]:
+    import mauve  # brings in faiss and scikit-learn, which take seconds
+
+    human, generated = _vectors()
+    places = np.arange(VECTORS)
+    resampling = Resampling(VECTORS, RESAMPLES)
+    ours: list[MauveScores] = []
+    theirs: list[float] = []
+
+    def run_ours() -> None:
+        ours[:] = [mauve_scores(human, generated, places, places, SETTINGS, resampling)]
+
+    def run_theirs() -> None:
+        theirs[:] = [
+            mauve.compute_mauve(p_features=human, q_features=generated, seed=seed, verbose=False).mauve
+            for seed in SETTINGS["kmeans_seeds"]
+        ]
+
+    our_seconds, their_seconds = _best([run_ours, run_theirs], repeats=2)
+    seeds = len(SETTINGS["kmeans_seeds"])
+    group = f"MAUVE, {VECTORS:,} and {VECTORS:,} vectors of {WIDTH}, {seeds} k-means seeds"
+    yield Figure(group, "mauve-text, no resampling", their_seconds, "s")
+    yield Figure(group, f"ours, {RESAMPLES:,} resamples", our_seconds, "s", f"MAUVE {theirs[0]:.3f}")
+    ratio = our_seconds / their_seconds
+    yield Figure(group, "ours / mauve-text", ratio, "x the time", "", "<= 1.1x the time", ratio <= 1.1)
+    apart = float(np.abs(np.subtract(ours[0].values, theirs)).max())
+    yield Figure(group, "largest difference of a value", apart, "", "", "<= 1e-9", apart <= 1e-9)
+
+
+def _vectors() -> tuple[FeatureArray, FeatureArray]:
+    """Two samples of nearly the same mixture of normal distributions."""
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(CENTRES, WIDTH))
+
+    def draw(shift: float) -> FeatureArray:
+        noise = 0.5 * random.normal(size=(VECTORS, WIDTH))
+        return (centres[random.integers(CENTRES, size=VECTORS)] + noise + shift).astype(np.float32)
+
+    return draw(0.0), draw(0.05)
+
+
+def _features(demo: LanguageModel) -> Iterator[Figure]:
+    texts = _texts(demo)
+    batches = _padded(encode_openings(demo.tokenizer, texts, DEFAULT_MAX_TOKENS))
+
+    def ours() -> None:
+        featurize(demo, texts, batch_size=BATCH, cache=None)
+
+    _read(demo, batches[:1])  # what is set up at the first pass
+    bare, whole = _best([lambda: _read(demo, batches), ours], repeats=3)
+    tokens = sum(int(mask.sum()) for _, mask in batches)
+    group = f"features, {TEXTS} texts of about {tokens / TEXTS:.0f} tokens, batch {BATCH}"
+    yield Figure(group, "forward passes alone", tokens / bare, "tokens/s")
+    yield Figure(group, "featurize, nothing cached", tokens / whole, "tokens/s")
+    ratio = bare / whole
+    yield Figure(group, "featurize / forward alone", ratio, "x", "", ">= 0.9x", ratio >= 0.9)
+
+
+def _texts(demo: LanguageModel) -> list[str]:
+    found = []
+    for place, prefix in enumerate(prefixes(open_corpus("news"), demo.tokenizer, n=TEXTS).prefixes):
+        ids = [*prefix.token_ids, *prefix.continuation_ids]
+        found.append(str(demo.tokenizer.decode(ids[: TOKENS[place % len(TOKENS)]])))
+    return found
+
+
+def _padded(token_ids: Sequence[Sequence[int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The batches that `featurize` reads, and their masks: sorted by length, padded on the right."""
+    rows = sorted(map(tuple, token_ids), key=lambda ids: (len(ids), ids))
+    batches = []
+    for start in range(0, len(rows), BATCH):
+        batch = rows[start : start + BATCH]
+        padded = torch.zeros((len(batch), max(map(len, batch))), dtype=torch.long)
+        mask = torch.zeros_like(padded)
+        for row, ids in enumerate(batch):
+            padded[row, : len(ids)] = torch.tensor(ids)
+            mask[row, : len(ids)] = 1
+        batches.append((padded, mask))
+    return batches
+
+
+@torch.inference_mode()
+def _read(demo: LanguageModel, batches: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """The model alone, up to its last hidden states."""
+    base: Any = demo.model.base_model
+    for token_ids, mask in batches:
+        base(input_ids=token_ids, attention_mask=mask, use_cache=False)
+
+
+def _best(contenders: list[Callable[[], None]], repeats: int) -> list[float]:
+    """The best time of each, taken in turns, so that a slow spell of the machine meets all of them."""
+    times = np.empty((repeats, len(contenders)))
+    for repeat in range(repeats):
+        for place, contender in enumerate(contenders):
+            began = time.perf_counter()
+            contender()
+            times[repeat, place] = time.perf_counter() - began
+    return [float(best) for best in times.min(axis=0)]
+
+
+if __name__ == "__main__":
+    for figure in _figures():
+        sys.stdout.write(json.dumps(dataclasses.asdict(figure)) + "\n")
+        sys.stdout.flush()

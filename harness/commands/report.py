@@ -1,0 +1,129 @@
+"""bat-harness report"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.commands import options
+from harness.commands.console import get_console, stages
+from harness.commands.runs import choose_run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.report.parts import Missing, Report, Table
+
+_MISSING_SHOWN = 4
+
+
+def report(
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", show_default=False, help="A new or empty folder."),
+    ],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            show_default=False,
+            help="Names or numbers of runs on the same text; if not said, the one started last.",
+        ),
+    ] = None,
+    db: options.Database = options.DEFAULT_DATABASE,
+    with_model: Annotated[
+        bool,
+        typer.Option(
+            "--with-model",
+            help="Load the run's first model for what only it can show: next tokens of the paper's prompts, "
+            "and the rank of its outputs. Takes a minute or two.",
+        ),
+    ] = False,
+    device: options.Device = "auto",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write the tables and figures of a run: a page, Markdown, LaTeX and CSV; prints the comparison.
+
+    What the run has no data for is left out, and listed with the command that
+    would make it. A sweep may go on meanwhile; what is scored is reported.
+    """
+    from harness.export.run_files import check_folder
+    from harness.report.building import build_report
+    from harness.report.writing import write_report
+    from harness.store import open_reader
+
+    check_folder(output, force=force)
+    with open_reader(db) as reader, stages(transient=True) as stage:
+        chosen = [choose_run(reader, name) for name in dict.fromkeys(runs or ())] or [
+            choose_run(reader, None)
+        ]
+        made = build_report(reader, chosen, device=device if with_model else None, stage=stage)
+        written = write_report(made, output, force=force)
+        address = reader.address
+    page = output / "report.html"
+    if as_json:
+        found = {
+            "runs": [run.id for run in chosen],
+            "page": str(page),
+            "files": [str(path) for path in written],
+            "missing": [missing.what for missing in made.missing],
+        }
+        typer.echo(json.dumps(found, indent=2))
+        return
+    console = get_console()
+    _print_summary(console, made)
+    console.print(f"Report: {page} ({len(written)} files)", soft_wrap=True, highlight=False)
+    console.print(f"Database: {address}", soft_wrap=True, highlight=False)
+    for line in _next_commands(chosen[0].name, address, made):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _print_summary(console: Console, made: Report) -> None:
+    from harness.report.terminal import print_table
+
+    for name in ("comparison", "differences"):
+        table = _find_table(made, name)
+        if table is not None:
+            print_table(console, table)
+            console.print()
+    if made.missing:
+        _print_missing(console, made.missing)
+
+
+def _print_missing(console: Console, missing: Sequence[Missing]) -> None:
+    from harness.words import counted
+
+    shown = ", ".join(one.what for one in missing[:_MISSING_SHOWN])
+    more = len(missing) - _MISSING_SHOWN
+    rest = f" and {more} more" if more > 0 else ""
+    parts = counted(len(missing), "part")
+    console.print(f"Left out for want of data: {parts} ({shown}{rest}); the page says how to make them.\n")
+
+
+def _find_table(made: Report, name: str) -> Table | None:
+    from harness.report.parts import Table
+
+    for section in made.sections:
+        for part in section.parts:
+            if isinstance(part, Table) and part.name == name:
+                return part
+    return None
+
+
+def _next_commands(run: str, address: str, made: Report) -> list[str]:
+    """Three things to try with what is there."""
+    lines = ["Try next:"]
+    comparison = _find_table(made, "comparison")
+    if comparison is not None:
+        row, column = comparison.rows[0].label, comparison.columns[1]
+        lines.append(f"  bat-harness trace comparison '{row}' '{column}' --run {run} --db {address}")
+    lines += [
+        f"  bat-harness query texts --db {address}",
+        "  bat-harness sample --prompt 'The mayor said' --method ba-eta=0.02 --explain",
+    ]
+    return lines

@@ -1,0 +1,109 @@
+"""Scores of models and methods side by side, as points with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bat.errors import InvalidInputError
+from harness.report.figures import style
+from harness.report.parts import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ROW_CM = 0.5
+_TITLE_CM = 0.9
+_MARGIN_CM = 2.1  # the axis below, and what the signs mean
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The score of a method with a model, and its 95% interval, if there is one."""
+
+    model: str
+    method: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def comparison(bars: Sequence[Bar], score: str = "MAUVE", name: str = "comparison") -> Picture:
+    """Draw a panel for each model with a line for each method, basis-aware ones below their plain forms.
+
+    Points rather than bars that begin at zero: what matters is whether intervals overlap, and scores of
+    methods worth comparing are close to each other.
+    """
+    if not bars:
+        raise InvalidInputError("a comparison must have at least one score; got none. Score a method first.")
+    models = list(dict.fromkeys(bar.model for bar in bars))
+    methods = in_pairs([bar.method for bar in bars])
+    return Picture(
+        name=name,
+        title=f"{score} by model and method",
+        caption=f"{score} of each method, with 95% intervals. Basis-aware methods (diamonds) stand below "
+        "their plain forms (circles).",
+        svg=style.render(partial(draw, bars, score)),
+        alternative=_describe(bars, models, methods, score),
+        paper="Figure 5 of the paper",
+    )
+
+
+def in_pairs(methods: Sequence[str]) -> list[str]:
+    """Return each method once, in the order given, but basis-aware ones right after their plain forms."""
+    order = {name: place for place, name in reversed(list(enumerate(map(style.plain_name, methods))))}
+    first = list(dict.fromkeys(methods))
+    return sorted(first, key=lambda method: (order[style.plain_name(method)], style.is_basis_aware(method)))
+
+
+def draw(bars: Sequence[Bar], score: str) -> Figure:
+    """Draw the panels below each other, so that all share one axis."""
+    by_model: dict[str, list[Bar]] = {}
+    for bar in bars:
+        by_model.setdefault(bar.model, []).append(bar)
+    methods = {model: in_pairs([bar.method for bar in own]) for model, own in by_model.items()}
+    sizes = [len(own) for own in methods.values()]
+    figure = style.new_figure(_MARGIN_CM + _TITLE_CM * len(sizes) + _ROW_CM * sum(sizes))
+    panels = figure.subplots(len(sizes), 1, sharex=True, squeeze=False, height_ratios=sizes)[:, 0]
+    for axes, (model, own) in zip(panels, by_model.items(), strict=True):
+        _draw_panel(axes, own, methods[model])
+        axes.set_title(style.printable(model, 60), loc="left")
+    panels[-1].set_xlabel(f"{score} (more is closer to human text)")
+    if any(style.is_basis_aware(bar.method) for bar in bars):
+        _explain(figure)
+    return figure
+
+
+def _draw_panel(axes: Axes, bars: Sequence[Bar], methods: Sequence[str]) -> None:
+    for bar in bars:
+        look = style.BASIS_AWARE if style.is_basis_aware(bar.method) else style.PLAIN
+        place = methods.index(bar.method)
+        style.draw_interval(axes, place, bar.low, bar.high, color=look.colour)
+        axes.plot(bar.value, place, look.marker, color=look.colour, markersize=5.5)
+    axes.set_yticks(range(len(methods)), [style.printable(method, 28) for method in methods])
+    axes.set_ylim(len(methods) - 0.4, -0.6)
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    pairs = [style.plain_name(method) for method in methods]
+    for place in range(1, len(pairs)):
+        if pairs[place] != pairs[place - 1]:
+            axes.axhline(place - 0.5, color=style.PALE, linewidth=0.5)
+
+
+def _explain(figure: Figure) -> None:
+    from matplotlib.lines import Line2D
+
+    signs = [
+        Line2D([], [], color=look.colour, marker=look.marker, linewidth=1.1, label=label)
+        for look, label in ((style.PLAIN, "plain"), (style.BASIS_AWARE, "basis-aware"))
+    ]
+    figure.legend(handles=signs, loc="outside upper right", ncols=2)
+
+
+def _describe(bars: Sequence[Bar], models: Sequence[str], methods: Sequence[str], score: str) -> str:
+    best = [max((bar for bar in bars if bar.model == model), key=lambda bar: bar.value) for model in models]
+    winners = "; ".join(f"{bar.model}: {bar.method} at {bar.value:.4g}" for bar in best)
+    return f"Points with 95% intervals: {score} of {style.listed(methods)}. The highest for {winners}."

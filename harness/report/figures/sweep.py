@@ -1,0 +1,150 @@
+"""Scores along an axis: against eta at equal rejection rates, or against the number of constraints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from bat.errors import InvalidInputError
+from harness.report.figures import style
+from harness.report.parts import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HEIGHT_CM = 7.5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The scores of a method along the axis, with 95% intervals; NaN where there is none."""
+
+    label: str
+    x: tuple[float, ...]
+    value: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.x), len(self.value), len(self.low), len(self.high)}
+        if lengths != {len(self.x)} or not self.x:
+            raise InvalidInputError(
+                f"a line must have as many values and interval ends as places, and at least one; got "
+                f"{len(self.x)} places, {len(self.value)} values, {len(self.low)} lower and "
+                f"{len(self.high)} upper ends in {self.label!r}."
+            )
+
+
+def eta_sweep(lines: Sequence[Line], score: str = "MAUVE", name: str = "eta-sweep") -> Picture:
+    """Draw scores against eta; a basis-aware line stands at the eta whose rejection rate it shares."""
+    _check(lines)
+    return Picture(
+        name=name,
+        title=f"{score} against eta",
+        caption=f"{score} of eta and basis-aware eta sampling, with 95% intervals. At each place both reject "
+        "the same share of human text; the axis has the plain parameter. Points that share a place are moved "
+        "apart a little. Larger parameters are closer to greedy decoding.",
+        svg=style.render(partial(draw, lines, score, "η, parameter of plain eta sampling", log=True)),
+        alternative=_describe(lines, score, "eta"),
+        paper="Figure 6 of the paper",
+    )
+
+
+def constraints_sweep(
+    lines: Sequence[Line], score: str = "MAUVE", name: str = "constraints-sweep"
+) -> Picture:
+    """Draw scores against the number of basis-aware constraints."""
+    _check(lines)
+    return Picture(
+        name=name,
+        title=f"{score} against the number of constraints",
+        caption=f"{score} as the number of basis-aware constraints varies, with 95% intervals. The parameter "
+        "follows, so that the same share of human text is rejected everywhere. Points that share a place are "
+        "moved apart a little.",
+        svg=style.render(partial(draw, lines, score, "number of constraints c", log=False)),
+        alternative=_describe(lines, score, "the number of constraints"),
+        paper="Figure 7 of the paper",
+    )
+
+
+def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figure:
+    """Draw lines with intervals."""
+    figure = style.new_figure(_HEIGHT_CM)
+    axes = figure.add_subplot()
+    for place, line in enumerate(lines):
+        _draw_line(axes, line, _look(lines, place), _apart(lines, place, log=log), log=log)
+    if log:
+        axes.set_xscale("log")
+        _label_log_ticks(axes, sorted({x for line in lines for x in line.x}))
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(score)
+    axes.grid(axis="y")
+    figure.legend(
+        loc="outside upper center",
+        ncols=1 if any(len(line.label) > 20 for line in lines) else min(len(lines), 3),
+    )
+    return figure
+
+
+def _draw_line(axes: Axes, line: Line, look: style.Look, apart: float, *, log: bool) -> None:
+    order = sorted(range(len(line.x)), key=lambda place: line.x[place])
+    places = [line.x[i] * math.exp(apart) if log else line.x[i] + apart for i in order]
+    for place, i in zip(places, order, strict=True):
+        style.draw_interval(axes, place, line.low[i], line.high[i], color=look.colour, upright=True)
+    values = [line.value[i] for i in order]
+    label = style.printable(line.label, 60)
+    axes.plot(places, values, look.line, marker=look.marker, color=look.colour, label=label)
+
+
+def _look(lines: Sequence[Line], place: int) -> style.Look:
+    """Plain and basis-aware look as in the other figures, where there is no more than one of each."""
+    aware = [style.is_basis_aware(line.label) for line in lines]
+    if max(sum(aware), len(aware) - sum(aware)) == 1:
+        return style.BASIS_AWARE if aware[place] else style.PLAIN
+    return style.LOOKS[place % len(style.LOOKS)]
+
+
+def _apart(lines: Sequence[Line], place: int, *, log: bool) -> float:
+    """How far a line is moved along the axis, so that intervals at the same place are not on each other."""
+    places = sorted({math.log(x) if log else x for line in lines for x in line.x})
+    gaps = [after - before for before, after in pairwise(places)]
+    reach = places[-1] - places[0]
+    step = min(0.1 * min(gaps, default=0.0), 0.008 * reach)
+    return step * (2 * place - len(lines) + 1)
+
+
+def _label_log_ticks(axes: Axes, places: Sequence[float]) -> None:
+    """Label the parameters themselves where there is room for them, else round numbers."""
+    from matplotlib.ticker import LogLocator
+
+    reach = places[-1] / places[0]
+    apart = [math.log(after / before) for before, after in pairwise(places)]
+    if min(apart, default=1.0) >= 0.11 * math.log(reach):
+        axes.set_xticks(list(places))
+    else:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if reach < 1e3 else (1.0,)))
+    axes.xaxis.set_major_formatter(style.number)
+    axes.minorticks_off()
+
+
+def _check(lines: Sequence[Line]) -> None:
+    if not lines:
+        raise InvalidInputError("a sweep must have at least one line; got none. Score its methods first.")
+
+
+def _describe(lines: Sequence[Line], score: str, axis: str) -> str:
+    parts = []
+    for line in lines:
+        ordered = sorted(zip(line.x, line.value, strict=True))
+        (first, first_value), (last, last_value) = ordered[0], ordered[-1]
+        parts.append(f"{line.label} goes from {first_value:.4g} at {first:g} to {last_value:.4g} at {last:g}")
+    return f"Lines with 95% intervals: {score} against {axis}. {'; '.join(parts)}."

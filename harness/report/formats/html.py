@@ -1,0 +1,68 @@
+"""A report as one page that holds everything: it loads nothing, and needs no scripts."""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup as Safe
+
+from harness.report.formats.layout import check_report, full_caption, number_columns, paragraphs, parts_of
+from harness.report.parts import Cell, Markup, Part, Picture, Report, Table
+
+
+def page(report: Report) -> str:
+    """Return the whole page."""
+    check_report(report)
+    tables = [part for part in parts_of(report) if isinstance(part, Table)]
+    explained = any(cell.how for table in tables for row in table.rows for cell in row.cells)
+    return render("page.html.j2", report=report, explained=explained) + "\n"
+
+
+def render(template: str, **values: Any) -> str:
+    """Return one of this folder's templates with the values in it, everything escaped that is not Markup."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("harness.report.formats", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "anchor": _anchor,
+        "caption": full_caption,
+        "data_address": _data_address,
+        "interval_below": _interval_below,
+        "paragraphs": paragraphs,
+    }
+    environment.tests |= {
+        "table": lambda part: isinstance(part, Table),
+        "picture": lambda part: isinstance(part, Picture),
+    }
+    environment.globals["number_columns"] = number_columns
+    return environment
+
+
+def _anchor(part: Part) -> str:
+    """What a part is called in links; no two parts share a name, and sections are called otherwise."""
+    kinds = {Table: "table", Picture: "figure", Markup: "part"}
+    return f"{kinds[type(part)]}-{part.name}"
+
+
+def _interval_below(cell: Cell) -> str:
+    """A cell's text with its interval in a line of its own, for tables that would be too wide for a page."""
+    number, bracket, rest = cell.text.partition(" [")
+    if not bracket or cell.low is None:
+        return cell.text
+    return Safe('{} <span class="interval">[{}</span>').format(number, rest)
+
+
+def _data_address(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"

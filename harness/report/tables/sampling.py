@@ -1,0 +1,110 @@
+"""How tokens came to be accepted, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.report import paper
+from harness.report.parts import Cell, Missing, Row, Table
+from harness.report.results import Result
+from harness.report.tables.cells import (
+    EMPTY,
+    NOT_DEFINED,
+    has_score,
+    jobs_of,
+    number_cell,
+    score_cell,
+    significant,
+)
+from harness.report.tables.labels import labels, shown
+from harness.report.tables.sources import Sources
+from harness.scoring.estimates import estimate
+from harness.store import StoredScore
+
+_FALLBACKS = ("accepted-greedy-fallback", "accepted-exact-fallback")
+_COST = "solver ms a token"
+_COLUMNS = {
+    "by threshold": "accepted-threshold",
+    "by certificate": "accepted-certificate",
+    "by fallback": "",  # made of two
+    "refusals a token": "refusals",
+    "undecided a token": "undecided",
+    "programs a token": "programs",
+    "pivots a program": "pivots",
+    "passes a program": "passes",
+}
+
+
+def sampling(sources: Sources) -> list[Table | Missing]:
+    """A row for each method."""
+    results = [result for result in shown(sources.results) if has_score(result, "accepted-threshold")]
+    if not results:
+        why = "the runs have no statistics of sampling; a sweep asks for them with scoring.statistics"
+        return [Missing("How tokens were accepted", why, "bat-harness run configs/paper/comparison.yaml")]
+    rows = []
+    for label, result in zip(labels(results), results, strict=True):
+        cells = [
+            score_cell(result, name, plain=True) if name else _fallback_cell(result)
+            for name in _COLUMNS.values()
+        ]
+        rows.append(Row(label, (*cells, _cost_cell(sources, result))))
+    said = paper.STATEMENTS["cost"]
+    return [
+        Table(
+            name="sampling",
+            title="How tokens were accepted, and what it cost",
+            caption="Shares of tokens accepted because they reach the threshold, by a certificate below it, "
+            "and by the fallback after too many refusals; then counts. Undecided candidates were refused "
+            "though no bound settled them. A program is the linear program of one candidate. 95% intervals "
+            "are in the CSV file. Milliseconds are as the clocks of the workers had them.",
+            columns=("method", *_COLUMNS, _COST),
+            rows=tuple(rows),
+            notes=(f"The paper has: {said.words} ({said.where}).",),
+        )
+    ]
+
+
+def _fallback_cell(result: Result) -> Cell:
+    """Both fallbacks together: a sweep uses one of them."""
+    totals = [
+        total
+        for seed in result.seeds
+        if (total := _total([seed.scores[name] for name in _FALLBACKS if name in seed.scores])) is not None
+    ]
+    if not totals:
+        return EMPTY
+    how = f"{' plus '.join(_FALLBACKS)} of {result.label}"
+    return number_cell(estimate(totals), jobs_of(result), how, plain=True)
+
+
+def _total(scores: Sequence[StoredScore]) -> StoredScore | None:
+    """The sum of two scores, resampling by resampling."""
+    if not scores:
+        return None
+    if any(score.value is None for score in scores):
+        return replace(scores[0], name="fallback", value=None, low=None, high=None, detail=None)
+    detail = {}
+    for key in ("resampled", "left_out"):
+        lists = [(score.detail or {}).get(key) or [] for score in scores]
+        if len({len(one) for one in lists}) == 1:
+            detail[key] = [_sum(values) for values in zip(*lists, strict=True)]
+    value = _sum([score.value for score in scores])
+    return replace(scores[0], name="fallback", value=value, low=None, high=None, detail=detail)
+
+
+def _sum(values: Sequence[Any]) -> float | None:
+    return None if any(value is None for value in values) else float(sum(values))
+
+
+def _cost_cell(sources: Sources, result: Result) -> Cell:
+    cost = sources.cost(result)
+    if cost is None:
+        return EMPTY
+    jobs = tuple(job for seed in result.seeds for job in seed.generate_jobs)
+    how = f"{cost.solver_seconds:.4g} seconds of solving over {cost.tokens} tokens"
+    if cost.tokens == 0:
+        return Cell(NOT_DEFINED, jobs=jobs, how=how)
+    value = 1000 * cost.solver_seconds / cost.tokens
+    return Cell(significant(value), value, jobs=jobs, how=how)

@@ -1,0 +1,127 @@
+"""How parameters were chosen: by the best score on validation text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.report import paper
+from harness.report.parts import Cell, Missing, Row, Table
+from harness.report.results import Result
+from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, parameter_text
+from harness.report.tables.labels import candidates, config_of, labels, models_of, paper_columns
+from harness.report.tables.sources import Sources
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The candidates of one method for one model, as far as they are scored."""
+
+    scored: tuple[Result, ...]
+    asked: int  # how many there are to be
+
+    @property
+    def winner(self) -> Result | None:
+        """The highest MAUVE, of equals the first in the sweep; None while a candidate is missing."""
+        defined = [result for result in self.scored if not math.isnan(mauve_of(result).value)]
+        if len(self.scored) < self.asked or not defined:
+            return None
+        return max(defined, key=lambda result: mauve_of(result).value)
+
+
+def selection(sources: Sources) -> list[Table | Missing]:
+    """Candidates and their MAUVE, what was chosen here, and what the paper chose."""
+    results = [result for result in candidates(sources.results) if has_score(result, "mauve")]
+    if not results:
+        why = "no candidates for a parameter have been scored on validation text"
+        command = "bat-harness run configs/paper/selection.yaml"
+        return [Missing("Parameter selection (Table 3 of the paper)", why, command)]
+    columns = paper_columns(models_of(results))
+    named = dict(zip(map(id, results), labels(results, by_model=True), strict=True))
+    rows: list[Row] = []
+    notes: list[str] = []
+    for title, group in _by_method(results).items():
+        choices = {model: _choice(sources, group, model) for model in models_of(group)}
+        rows += _candidate_rows(group, named, choices, columns)
+        rows.append(
+            Row(f"{title}: chosen here", tuple(_chosen_cell(choices.get(c[1] or "")) for c in columns))
+        )
+        rule = group[0].setting.rule
+        if rule in paper.CHOSEN_PARAMETERS:
+            rows.append(
+                Row(f"{title}: the paper's", tuple(_paper_cell(rule, size) for _, _, size in columns))
+            )
+            notes.append(_sweep_note(rule, group))
+    return [
+        Table(
+            name="selection",
+            title="Parameters chosen on validation text",
+            caption="MAUVE times 100 of each candidate on validation text, with 95% intervals; the candidate "
+            "with the highest mean over seeds is bold and is what the comparison uses.",
+            columns=("candidate", *(heading for heading, _, _ in columns)),
+            rows=tuple(rows),
+            notes=tuple(notes),
+            paper=f"{paper.PLACES['selection']} of the paper",
+        )
+    ]
+
+
+def _by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Candidates by what their method is called, with the run and the stage where that is not enough."""
+    places = {(result.run, result.stage, result.method) for result in results}
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        alone = sum(method == result.method for _, _, method in places) == 1
+        title = result.method if alone else f"{result.run}, {result.stage}, {result.method}"
+        found.setdefault(title, []).append(result)
+    return found
+
+
+def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:
+    own = tuple(result for result in group if result.model == model)
+    method = config_of(sources.results, own[0]).get_method(own[0].method)
+    return _Choice(own, len(list(method.literals())) * len(method.basis_sizes))
+
+
+def _candidate_rows(
+    group: Sequence[Result],
+    named: dict[int, str],
+    choices: dict[str, _Choice],
+    columns: Sequence[tuple[str, str | None, str | None]],
+) -> list[Row]:
+    cells: dict[str, dict[str, Cell]] = {}
+    for result in group:
+        wins = choices[result.model].winner is result
+        cells.setdefault(named[id(result)], {})[result.model] = mauve_cell(result, bold=wins)
+    return [
+        Row(label, tuple(row.get(model or "", EMPTY) for _, model, _ in columns))
+        for label, row in cells.items()
+    ]
+
+
+def _chosen_cell(choice: _Choice | None) -> Cell:
+    if choice is None:
+        return EMPTY
+    jobs = tuple(dict.fromkeys(job for result in choice.scored for job in jobs_of(result)))
+    winner = choice.winner
+    if winner is None:
+        how = f"{len(choice.scored)} of {choice.asked} candidates are scored"
+        return Cell("not yet", jobs=jobs, how=how)
+    how = f"the highest MAUVE of {choice.asked} candidates, mean over seeds"
+    return Cell(parameter_text(winner.parameter), winner.parameter, jobs=jobs, how=how)
+
+
+def _paper_cell(rule: str, size: str | None) -> Cell:
+    if size is None:
+        return EMPTY
+    value = paper.CHOSEN_PARAMETERS[rule][size]
+    return Cell(parameter_text(value), value, how=f"{paper.PLACES['selection']} of the paper")
+
+
+def _sweep_note(rule: str, group: Sequence[Result]) -> str:
+    theirs = paper.SWEEPS[rule]
+    ours = {result.parameter for result in group}
+    listed = ", ".join(map(parameter_text, theirs))
+    same = "the same as here" if ours == set(theirs) else "not the same as here"
+    return f"The paper's candidates for {rule}: {listed} ({same})."

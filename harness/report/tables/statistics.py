@@ -1,0 +1,94 @@
+"""Statistics of texts beside those of what people wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.report.parts import Cell, Missing, Row, Table
+from harness.report.results import HumanScores, Result
+from harness.report.tables.cells import EMPTY, has_score, jobs_of, number_cell, score_cell, scores_of, signed
+from harness.report.tables.labels import labels, models_of, shown, table_names
+from harness.report.tables.sources import Sources
+from harness.scoring.estimates import difference, estimate
+
+_SCORES = (
+    "perplexity",
+    "seq-rep-4",
+    "looping",
+    "distinct-2",
+    "zipf",
+    "self-bleu",
+    "length",
+    "ended",
+)
+_TO_HUMAN = "perplexity minus human"
+
+
+def statistics(sources: Sources) -> list[Table | Missing]:
+    """A table for each model, human text first."""
+    results = [
+        result for result in shown(sources.results) if any(has_score(result, name) for name in _SCORES)
+    ]
+    if not results:
+        why = "the runs have no statistics of texts; a sweep asks for them with scoring.statistics"
+        return [Missing("Statistics of texts", why, "bat-harness run configs/paper/comparison.yaml")]
+    models = list(models_of(results))
+    return [
+        _table(sources, name, model, [result for result in results if result.model == model])
+        for name, model in zip(table_names("statistics", models), models, strict=True)
+    ]
+
+
+def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -> Table:
+    humans = {result.prefix_set: sources.results.human_of(result) for result in results}
+    known = {prefix_set: human for prefix_set, human in humans.items() if human is not None}
+    scores = [
+        score
+        for score in _SCORES
+        if any(has_score(result, score) for result in results)
+        or any(score in human.scores for human in known.values())
+    ]
+    columns = list(scores)
+    if "perplexity" in scores and any("perplexity" in human.scores for human in known.values()):
+        columns.insert(1, _TO_HUMAN)
+    splits = {result.prefix_set: result.split for result in results}
+    rows = [
+        Row(
+            "human" if len(known) == 1 else f"human, {splits[prefix_set]} {prefix_set[:6]}",
+            tuple(_human_cell(human, column) for column in columns),
+        )
+        for prefix_set, human in known.items()
+    ]
+    for label, result in zip(labels(results), results, strict=True):
+        human = known.get(result.prefix_set)
+        cells = [
+            _to_human_cell(result, human) if column == _TO_HUMAN else score_cell(result, column)
+            for column in columns
+        ]
+        rows.append(Row(label, tuple(cells)))
+    return Table(
+        name=name,
+        title=f"Statistics of texts, {model}",
+        caption="Good texts are like those of people, neither higher nor lower. 95% intervals in brackets "
+        "are over resampled prefixes, or over blocks of prefixes left out for distinct-2 and zipf. The "
+        "difference to human text is paired by prefix.",
+        columns=("text", *columns),
+        rows=tuple(rows),
+        notes=() if known else ("Human text has not been scored, so there is nothing to compare with.",),
+    )
+
+
+def _human_cell(human: HumanScores, name: str) -> Cell:
+    if name not in human.scores:
+        return EMPTY
+    how = f"{name} of what people wrote after the same prefixes"
+    return number_cell(estimate([human.scores[name]]), [human.score_job], how)
+
+
+def _to_human_cell(result: Result, human: HumanScores | None) -> Cell:
+    found = scores_of(result, "perplexity")
+    if not found or human is None or "perplexity" not in human.scores:
+        return EMPTY
+    how = f"perplexity of {result.label} minus that of human text, paired by prefix"
+    jobs = (*jobs_of(result), human.score_job)
+    return number_cell(difference(found, [human.scores["perplexity"]]), jobs, how, signed)

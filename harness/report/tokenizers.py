@@ -1,0 +1,123 @@
+"""The text of single tokens, with a model's tokenizer alone: no weights are read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bat.errors import BatError, InvalidInputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Enough of the tokens before a token to tell what it adds to them.
+_TOKENS_BEFORE = 8
+_NO_CHARACTER = "\ufffd"
+
+
+def token_texts(
+    model_name: str, context_ids: Sequence[int], token_ids: Sequence[int], revision: str | None = None
+) -> list[str]:
+    """Return the text that each token adds to the context and the tokens before it.
+
+    A character that several tokens share belongs to the last of them, and those before it add nothing, so
+    that the texts make up the whole one. Special tokens, which a text does not show, give their names.
+    ``revision`` is the hub's commit; models that are files here have one version only.
+    """
+    tokenizer = load_tokenizer(model_name, revision)
+    for token in (*context_ids, *token_ids):
+        if token < 0:
+            raise InvalidInputError(f"token ids must be at least 0; got {token} for {model_name!r}.")
+    return _texts(tokenizer, list(context_ids), list(token_ids))
+
+
+@lru_cache(maxsize=8)
+def load_tokenizer(model_name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
+    """Return the tokenizer of a model by the model's name, once loaded kept for the process."""
+    import torch
+
+    from workers import fake_model
+    from workers.models import EMBEDDED_MODELS
+
+    path = Path(model_name).expanduser()
+    if model_name == "fake" or model_name.startswith(fake_model.PREFIX):
+        return fake_model.parse(model_name).build(torch.float32)[1]
+    if model_name in EMBEDDED_MODELS or path.suffix.lower() == ".gguf":
+        return _read(model_name, str(_converted_folder(model_name)))
+    if path.is_dir():
+        return _read(model_name, str(path))
+    try:
+        return _read(model_name, model_name, revision)
+    except InvalidInputError:
+        return _read(model_name, model_name, revision, local_files_only=False)
+
+
+def _converted_folder(model_name: str) -> Path:
+    from workers.assets import cache_folder, prepare_model
+    from workers.models import EMBEDDED_MODELS
+    from workers.pretrained import first_sentence
+
+    try:
+        embedded = EMBEDDED_MODELS.get(model_name)
+        return prepare_model(
+            Path(model_name).expanduser() if embedded is None else embedded.get(), cache_folder()
+        )
+    except BatError as error:
+        raise InvalidInputError(str(error)) from error
+    except Exception as error:  # a missing or damaged file, whatever the readers of GGUF make of it
+        raise _unavailable(model_name, first_sentence(error)) from error
+
+
+def _read(
+    model_name: str, source: str, revision: str | None = None, *, local_files_only: bool = True
+) -> PreTrainedTokenizerBase:
+    from transformers import AutoTokenizer
+
+    from workers.pretrained import first_sentence, quietly
+
+    place: dict[str, Any] = {
+        "pretrained_model_name_or_path": source,
+        "revision": revision,
+        "local_files_only": local_files_only,
+        "trust_remote_code": False,
+    }
+    try:
+        with quietly():
+            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(**place)
+    except Exception as error:
+        raise _unavailable(model_name, first_sentence(error)) from error
+    return tokenizer
+
+
+def _unavailable(model_name: str, reason: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"the tokenizer of {model_name!r} must be at hand to tell tokens apart, but could not be had: "
+        f"{reason}. Check the name, or connect to the hub once to download it."
+    )
+
+
+def _texts(tokenizer: PreTrainedTokenizerBase, context: list[int], tokens: list[int]) -> list[str]:
+    from workers.encoding import decode
+
+    special = set(tokenizer.all_special_ids)
+    texts: list[str] = []
+    before = context[-_TOKENS_BEFORE:]  # of which all is said
+    waiting: list[int] = []  # tokens of a character that is not whole yet
+    for place, token in enumerate(tokens):
+        waiting.append(token)
+        known = decode(tokenizer, before)
+        text = decode(tokenizer, [*before, *waiting]).removeprefix(known.rstrip(_NO_CHARACTER))
+        last = place + 1 == len(tokens)
+        if token >= len(tokenizer):
+            texts.append(f"<unused {token}>")
+        elif token in special:
+            texts.append(str(tokenizer.convert_ids_to_tokens(token)))
+        elif text.endswith(_NO_CHARACTER) and not last:
+            texts.append("")
+            continue
+        else:
+            texts.append(text)
+        before, waiting = [*before, *waiting][-_TOKENS_BEFORE:], []
+    return texts

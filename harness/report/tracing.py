@@ -1,0 +1,123 @@
+"""From a cell of a table back to the jobs whose results it is made of."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from bat.errors import InvalidInputError
+from harness.jobs import JobKind
+from harness.report.building import build_tables
+from harness.report.parts import Table
+from harness.store import Reader, Run, StoredJob
+
+_Item = TypeVar("_Item")
+
+# What was done first comes last: the number, then what it was computed from.
+_ORDER = (JobKind.SCORE, JobKind.FEATURIZE, JobKind.GENERATE, JobKind.MEASURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A job that a number comes from."""
+
+    kind: str
+    job: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCell:
+    """A cell, and the jobs behind it, from the last to the first."""
+
+    table: str
+    row: str
+    column: str
+    text: str
+    value: float | None
+    how: str
+    steps: tuple[Step, ...]
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values, for machines."""
+        return asdict(self)
+
+
+def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column: str) -> TracedCell:
+    """Find a cell by the names on its table; the beginning of a name will do where it is the only one."""
+    tables = [part for part in build_tables(reader, runs)[1] if isinstance(part, Table)]
+    found = _choose("table", table, tables, lambda one: one.name)
+    line = _choose(f"row of {found.name}", row, found.rows, lambda one: one.label)
+    heading = _choose(f"column of {found.name}", column, found.columns[1:], str)
+    cell = line.cells[found.columns[1:].index(heading)]
+    steps = [_step(job) for job in _jobs_behind(reader, cell.jobs)]
+    return TracedCell(found.name, line.label, heading, cell.text, cell.value, cell.how, tuple(steps))
+
+
+def _choose(kind: str, name: str, items: Iterable[_Item], label: Callable[[_Item], str]) -> _Item:
+    known = list(items)
+    labels = [label(item) for item in known]
+    if name in labels:
+        return known[labels.index(name)]
+    begun = [item for item in known if label(item).lower().startswith(name.lower())]
+    if len(begun) == 1:
+        return begun[0]
+    near = difflib.get_close_matches(name, labels, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near and not begun else ""
+    problem = "is the beginning of several" if begun else "is none"
+    listed = ", ".join(repr(one) for one in (map(label, begun) if begun else labels)) or "nothing"
+    raise InvalidInputError(f"{name!r} {problem} of: {listed} ({kind}).{guess}")
+
+
+def _jobs_behind(reader: Reader, job_ids: Sequence[str]) -> list[StoredJob]:
+    """The jobs, and those whose results they read, each once."""
+    found: dict[str, StoredJob] = {}
+    waiting = list(dict.fromkeys(job_ids))
+    while waiting:
+        batch = reader.find_jobs(waiting)
+        found |= batch
+        sources = (source for job in batch.values() for source in _sources(job))
+        waiting = [job_id for job_id in dict.fromkeys(sources) if job_id not in found]
+    return sorted(found.values(), key=lambda job: _ORDER.index(job.kind))
+
+
+def _sources(job: StoredJob) -> list[str]:
+    spec = job.spec
+    match job.kind:
+        case JobKind.SCORE:
+            texts = spec["texts"].get("generated", [])
+            return [*spec.get("human", []), *spec.get("generated", []), *texts, *spec.get("likelihood", [])]
+        case JobKind.FEATURIZE if "generated" in spec["texts"]:
+            return [spec["texts"]["generated"]]
+    return []
+
+
+def _step(job: StoredJob) -> Step:
+    spec = job.spec
+    match job.kind:
+        case JobKind.SCORE:
+            whose = "a model" if "generated" in spec["texts"] else "people"
+            words = f"scored what {whose} wrote: {', '.join(_scores_of(spec))}"
+        case JobKind.FEATURIZE:
+            texts = spec["texts"]
+            whose = "people" if "human" in texts else "a model"
+            words = f"read {texts['stop'] - texts['start']} texts that {whose} wrote, {spec['model']['name']}"
+        case JobKind.GENERATE:
+            chosen = spec["prefixes"]
+            parameter = "" if spec["parameter"] is None else f"={spec['parameter']:.6g}"
+            words = (
+                f"continued prefixes {chosen['start']} to {chosen['stop'] - 1} of set {chosen['set'][:12]}, "
+                f"{spec['model']['name']}, {spec['rule']}{parameter}, seed {spec['seed']}"
+            )
+        case JobKind.MEASURE:
+            count = len(spec["documents"]) if "documents" in spec else spec["prefixes"]["stop"]
+            words = f"measured human text, {count} documents, {spec['model']['name']}"
+    if job.adjustment:
+        words += f"; done otherwise than planned: {dict(job.adjustment)}"
+    return Step(job.kind.value, job.id, words)
+
+
+def _scores_of(spec: Any) -> list[str]:
+    return [*(["mauve"] if "mauve" in spec else []), *spec["statistics"]]

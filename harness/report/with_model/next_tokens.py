@@ -1,0 +1,86 @@
+"""Next tokens of the paper's prompts, for any model: seven tables, and a figure of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bat.errors import InvalidInputError
+from bat.rules import Rule
+from harness.commands.prompts import encode_prompt, token_text, visible
+from harness.next_token import Method, NextTokens, next_distribution, tabulate
+from harness.report.figures.acceptance import Panel, acceptance, verdict_words
+from harness.report.parts import Cell, Picture, Row, Table
+from harness.report.with_model.prompts import PROMPTS, Prompt
+
+if TYPE_CHECKING:
+    from workers.models import LanguageModel
+
+# Few enough for seven panels to fit on a page; tables and figure show the same tokens.
+TOKENS = 14
+
+_NOTE = (
+    'Words: "yes", accepted for its probability; "basis", below the method\'s threshold, yet accepted, since '
+    "every distribution that the output matrix cannot tell from the model's, and that does not stray far "
+    'from it, has this token; "no", refused; "?", neither could be proved in the time allowed. ␣ is a space.'
+)
+
+
+def next_token_parts(
+    language_model: LanguageModel,
+    methods: Sequence[Rule],
+    constraints: int = 20,
+    progress: Callable[[int], None] | None = None,
+) -> list[Table | Picture]:
+    """Return a table for each of the paper's prompts, and the figure of them all.
+
+    ``constraints`` are those of the basis-aware methods; ``progress`` is told how many prompts are done.
+    """
+    if not methods:
+        raise InvalidInputError("next tokens need at least one method; got none. Try eta=0.002.")
+    aware = any(rule.basis_aware for rule in methods)
+    basis = language_model.basis(constraints) if aware else None
+    tables: list[Table] = []
+    panels: list[Panel] = []
+    for place, prompt in enumerate(PROMPTS, start=1):
+        ids = encode_prompt(language_model, prompt.text)
+        found = tabulate(next_distribution(language_model, ids), methods, basis, tokens=TOKENS)
+        texts = tuple(visible(token_text(language_model.tokenizer, ids, row.token)) for row in found.rows)
+        panels.append(Panel(prompt.text, found, texts))
+        tables.append(_table(place, prompt, found, texts, language_model.info.name))
+        if progress is not None:
+            progress(place)
+    return [*tables, acceptance(panels)]
+
+
+def _table(place: int, prompt: Prompt, found: NextTokens, texts: Sequence[str], model: str) -> Table:
+    return Table(
+        name=f"next-tokens-{place}",
+        title=f"Next tokens after “{prompt.text}”",
+        caption=f"A subset of the next tokens according to {model}: the likeliest, and the likeliest of "
+        "those on which basis-aware methods and their plain forms differ, and whether each is accepted. The "
+        f"distribution has an entropy of {found.entropy:.2f} nats.",
+        columns=("Rank", "Prob", "Token", *(str(method.rule) for method in found.methods)),
+        rows=tuple(
+            Row(
+                str(row.rank),
+                (
+                    Cell(f"{row.probability:.1e}", row.probability),
+                    Cell(text),
+                    *(Cell(word) for word in verdict_words(row, found.methods)),
+                ),
+            )
+            for row, text in zip(found.rows, texts, strict=True)
+        ),
+        notes=(_thresholds(found.methods), _NOTE),
+        paper=prompt.paper,
+    )
+
+
+def _thresholds(methods: Sequence[Method]) -> str:
+    """Say from which probability on each method accepts any token."""
+    parts = [
+        f"{'none' if method.threshold is None else format(method.threshold, '.2g')} for {method.rule}"
+        for method in methods
+    ]
+    return f"Probability from which on a token is accepted whatever else: {', '.join(parts)}."

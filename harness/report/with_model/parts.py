@@ -1,0 +1,72 @@
+"""What a report shows of a run's first model, which is loaded for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import bat
+from bat.errors import InvalidInputError
+from bat.rules import Rule
+from harness.config.methods import DEFAULT_CONSTRAINTS
+from harness.config.schema import SweepConfig
+from harness.report.parts import Missing, Picture, Table
+from harness.report.results import Results
+from harness.report.with_model.next_tokens import next_token_parts
+from harness.report.with_model.prompts import PROMPTS
+from harness.report.with_model.rank import default_counts, rank_picture
+from workers import models
+from workers.corpora import open_corpus
+from workers.models import LanguageModel
+from workers.positions import TokenizedDocument, draw_from_corpus
+
+Stage = Callable[[str, int], Callable[[int], None]]
+
+# As in the paper's tables, where a run has no settings of its own.
+_RULES = (("ba-eta", 0.024), ("eta", 0.002), ("epsilon", 0.0009), ("nucleus", 0.92))
+_MOST_RULES = 6  # columns that fit a page
+_PREFIXES_PER_DOCUMENT = 64
+
+
+def model_parts(results: Results, device: str, stage: Stage) -> Iterator[Table | Picture | Missing]:
+    """Next tokens after the paper's prompts, and the rank of the outputs before and after truncation."""
+    config = results.configs[0]
+    model = config.models[0]
+    told = stage(f"Loading {model.title}", 1)
+    loaded = models.load(model.name, device, model.dtype, model.revision)
+    told(1)
+    rules, constraints = _rules(results, model.title)
+    yield from next_token_parts(loaded, rules, constraints, stage("Next tokens", len(PROMPTS)))
+    truncating = [rule for rule in rules if not rule.basis_aware and not rule.takes_no_parameter]
+    most = max(default_counts(loaded.info.hidden_size, loaded.info.vocabulary_size))
+    told = stage("Rank of the outputs", 1 + len(truncating))
+    try:
+        yield rank_picture(loaded, _documents(config, loaded, most), truncating, told)
+    except InvalidInputError as error:  # a corpus with too little text
+        command = "bat-harness report --with-model, for a run with a larger corpus"
+        yield Missing("Rank of the outputs (Figure 10 of the paper)", str(error).rstrip("."), command)
+
+
+def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
+    """The run's own settings of a model, each rule once, and the constraints of the basis-aware ones."""
+    found: dict[str, Rule] = {}
+    constraints = DEFAULT_CONSTRAINTS
+    for result in results.results:
+        if result.model == model and result.setting.rule not in found and len(found) < _MOST_RULES:
+            found[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
+            constraints = result.setting.constraints or constraints
+    return list(found.values()) or [bat.get_rule(*rule) for rule in _RULES], constraints
+
+
+def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> list[TokenizedDocument]:
+    """Human text of the sweep's corpus, as much as the largest number of prefixes takes."""
+    corpus = config.corpus
+    opened = open_corpus(
+        corpus.name,
+        split=config.measurement.split,
+        revision=corpus.revision,
+        source_split=corpus.source_split,
+        column=corpus.column,
+        config=corpus.config,
+    )
+    documents, _ = draw_from_corpus(opened, loaded.tokenizer, positions, _PREFIXES_PER_DOCUMENT)
+    return list(documents)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from bat.errors import InvalidInputError
+from harness.report.figures import style
+from harness.report.figures.sweep import Line, constraints_sweep, draw, eta_sweep
+
+NAN = math.nan
+ETA = Line("eta", (0.004, 0.001, 0.002), (0.7, 0.9, 0.8), (0.65, NAN, 0.75), (0.75, NAN, 0.85))
+AWARE = Line("ba-eta", (0.001, 0.002, 0.004), (0.91, 0.85, 0.8), (0.9, 0.8, 0.7), (0.92, 0.9, 0.9))
+
+
+def test_lines_run_along_the_axis_with_their_intervals() -> None:
+    with style.settings():
+        [axes] = draw([ETA, AWARE], "MAUVE", "eta", log=True).axes
+        assert axes.get_xscale() == "log"
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.001", "0.002", "0.004"]
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    for given, values in ((ETA, [0.9, 0.8, 0.7]), (AWARE, [0.91, 0.85, 0.8])):
+        assert list(lines[given.label].get_ydata()) == values
+        assert list(lines[given.label].get_xdata()) == pytest.approx([0.001, 0.002, 0.004], rel=0.1)
+    assert lines["eta"].get_xdata()[0] < lines["ba-eta"].get_xdata()[0], "intervals would be on each other"
+    assert (lines["eta"].get_marker(), lines["ba-eta"].get_marker()) == ("o", "D")
+    intervals = [tuple(line.get_ydata()) for line in axes.get_lines() if line.get_marker() == "_"]
+    assert intervals == [(0.75, 0.85), (0.65, 0.75), (0.9, 0.92), (0.8, 0.9), (0.7, 0.9)]
+
+
+def test_constraints_are_on_an_even_axis_that_begins_where_it_wants() -> None:
+    line = Line("ba-eta", (0.0, 5.0, 50.0), (0.8, 0.85, 0.9), (0.7, 0.8, 0.85), (0.9, 0.9, 0.95))
+    with style.settings():
+        [axes] = draw([line], "MAUVE", "constraints", log=False).axes
+    assert axes.get_xscale() == "linear"
+    assert list(axes.get_lines()[-1].get_xdata()) == [0.0, 5.0, 50.0]
+    picture = constraints_sweep([line])
+    assert picture.paper == "Figure 7 of the paper"
+    assert "ba-eta goes from 0.8 at 0 to 0.9 at 50" in picture.alternative
+    ElementTree.fromstring(picture.svg)
+
+
+def test_a_line_of_one_point_can_be_drawn() -> None:
+    picture = eta_sweep([Line("eta", (0.002,), (0.9,), (0.8,), (0.95,))])
+    assert picture.paper == "Figure 6 of the paper"
+    ElementTree.fromstring(picture.svg)
+
+
+def test_lines_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="2 places, 1 values"):
+        Line("eta", (0.1, 0.2), (0.9,), (0.8,), (0.95,))
+    with pytest.raises(InvalidInputError, match="at least one"):
+        Line("eta", (), (), (), ())
+    with pytest.raises(InvalidInputError, match="at least one line"):
+        eta_sweep([])

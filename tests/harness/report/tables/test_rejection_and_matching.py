@@ -1,0 +1,154 @@
+"""Rejection rates, the parameters at them, and how parameters were matched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bat.rules import get_rule_class
+from harness.report.parts import Cell, Missing, Table
+from harness.report.results import Measured
+from harness.report.tables.matching import matching
+from harness.report.tables.rejection import rates, rejection
+from harness.store import Resolution
+from tests.harness.report.made_results import made_measurement, make_results, make_sources, sweep
+from workers.measurement_record import Measurement
+
+HUNDRED = made_measurement(100, 20, seed=3)
+
+
+def only(parts: list[Table | Missing]) -> Table:
+    (part,) = parts
+    assert isinstance(part, Table)
+    return part
+
+
+def literal_rate(measurement: Measurement, rule: str, parameter: float) -> float:
+    critical = measurement.critical_parameters(rule).certain
+    return float(np.mean([bool(get_rule_class(rule).rejects(one, parameter)) for one in critical]))
+
+
+def test_parameters_have_the_rates_of_their_rows() -> None:
+    table = only(rejection(make_sources(make_results(), HUNDRED)))
+    rules = ("eta", "ba-eta", "epsilon", "ba-epsilon", "nucleus", "ba-nucleus", "top-k", "min-p")
+    assert table.columns == ("rejected", *rules)
+    assert [row.label for row in table.rows] == ["5%", "10%", "15%", "20%", "25%", "30%"]
+    for row, rate in zip(table.rows, (0.05, 0.10, 0.15, 0.20, 0.25, 0.30), strict=True):
+        for rule, cell in zip(rules, row.cells, strict=True):
+            assert cell.value is not None
+            slack = 0.03 if rule == "top-k" else 0.0051  # ranks are whole numbers, shared by several tokens
+            assert literal_rate(HUNDRED, rule, cell.value) == pytest.approx(rate, abs=slack)
+            assert cell.low is not None
+            assert cell.high is not None
+            assert cell.low <= cell.value <= cell.high
+            assert cell.jobs == ("m-fake",)
+
+
+def test_what_cannot_be_reached_is_said_and_so_is_the_most_that_can() -> None:
+    columns = HUNDRED.to_columns()
+    for name in ("lower_mass_20", "upper_mass_20"):
+        columns[name] = np.where(np.arange(100) < 12, 0.5, 0.0)
+    few = Measurement.from_columns(columns)
+    table = only(rejection(make_sources(make_results(), few)))
+    column = table.columns.index("ba-nucleus") - 1
+    # The rate is 0 or 12%: what lies between has a nearest parameter, what lies above has none.
+    assert [row.cells[column].text for row in table.rows[2:]] == ["out of reach"] * 4
+    assert table.rows[0].cells[column].value is not None
+    assert table.rows[3].cells[column].value is None
+    assert "refuses 20% of these tokens" in table.rows[3].cells[column].how
+    assert table.notes[0].startswith("BA-nucleus with 20 constraints refuses 12.0% at most (95% interval")
+    assert table.notes[0].endswith("the paper has about 28% (appendix D, Figure 8).")
+
+
+def test_without_a_basis_only_plain_rules_have_columns() -> None:
+    results = replace(make_results(), measured=(Measured("fake", (), ("m",)),))
+    table = only(rejection(make_sources(results)))
+    assert table.columns == ("rejected", "eta", "epsilon", "nucleus", "top-k", "min-p")
+    assert table.notes == ()
+
+
+def test_every_model_measured_has_a_table() -> None:
+    measured = (Measured("One", (20,), ("a",)), Measured("Two", (20,), ("b",)))
+    parts = rejection(make_sources(replace(make_results(), measured=measured)))
+    assert [part.name for part in parts if isinstance(part, Table)] == ["rejection-one", "rejection-two"]
+
+
+def test_rates_of_what_was_run() -> None:
+    table = only(rates(make_sources(make_results(), HUNDRED)))
+    assert [row.label for row in table.rows] == ["eta=0.002", "ba-eta=0.02 (c=20)", "nucleus=0.9"]
+    for row, (rule, parameter) in zip(
+        table.rows, (("eta", 0.002), ("ba-eta", 0.02), ("nucleus", 0.9)), strict=True
+    ):
+        assert row.cells[0].value == pytest.approx(100 * literal_rate(HUNDRED, rule, parameter))
+        assert row.cells[1].text == "0"
+
+
+def test_undecided_tokens_are_counted() -> None:
+    columns = HUNDRED.to_columns()
+    columns["lower_20"] = np.where(np.arange(100) < 10, 0.0, columns["lower_20"])
+    columns["upper_20"] = np.where(np.arange(100) < 10, 1.0, columns["upper_20"])
+    wide = Measurement.from_columns(columns)
+    table = only(rates(make_sources(make_results(), wide)))
+    rule = get_rule_class("ba-eta")
+    certain, possible = (rule.rejects(side, 0.02) for side in wide.critical_parameters("ba-eta"))
+    open_ones = sum(bool(maybe) and not sure for sure, maybe in zip(certain, possible, strict=True))
+    assert 0 < open_ones <= 10
+    assert table.rows[1].cells[1].value == pytest.approx(open_ones)  # of a hundred, so in percent
+    assert table.rows[0].cells[1].value == 0.0  # a plain rule is never undecided
+
+
+def test_one_document_has_a_rate_without_an_interval() -> None:
+    columns = HUNDRED.to_columns()
+    columns["document"] = np.full(100, "d")
+    sources = make_sources(make_results(), Measurement.from_columns(columns))
+    cell = only(rates(sources)).rows[0].cells[0]
+    assert (cell.low, cell.high) == (None, None)
+    assert "[" not in cell.text
+    assert only(rejection(sources)).rows[0].cells[0].low is None
+    assert "interval" not in only(rejection(sources)).notes[0]
+
+
+def test_nothing_measured() -> None:
+    for builder in (rejection, rates):
+        (missing,) = builder(make_sources(make_results(measured=False)))
+        assert isinstance(missing, Missing)
+        assert missing.command == "bat-harness run configs/paper/rejection-curves.yaml"
+
+
+def test_a_match_has_both_rates_and_the_interval_of_its_parameter() -> None:
+    table = only(matching(make_sources(make_results())))
+    assert [row.label for row in table.rows] == ["ba-eta=0.02 (c=20)"]
+    parameter, own, reference, other = table.rows[0].cells
+    assert (parameter.text, parameter.value) == ("0.02 [0.01, 0.03]", 0.02)
+    assert (parameter.low, parameter.high, parameter.jobs) == (0.01, 0.03, ("m-fake",))
+    assert (own.value, reference.text, other.value) == (11.0, "eta=0.002", 12.5)
+
+
+def test_a_rate_that_was_asked_for() -> None:
+    config = sweep(methods=[{"rule": "eta", "parameter": {"hrr": 0.25}}])
+    table = only(matching(make_sources(make_results(config, resolve=lambda instance: 0.004), HUNDRED)))
+    _, own, reference, other = table.rows[0].cells
+    assert own.value == pytest.approx(100 * literal_rate(HUNDRED, "eta", 0.004))
+    assert (reference.text, other) == ("a rate of 25%", Cell(""))
+
+
+@pytest.mark.parametrize(
+    "how", ["found by hand", "rejects 11% of human text, eta=0.002 12% (95%: nan to nan)"]
+)
+def test_other_words_for_how_it_was_found(how: str) -> None:
+    results = make_results()
+    changed = replace(results.results[1], resolution=Resolution("p", {}, how, 0.02, ("m",)))
+    sources = make_sources(replace(results, results=(results.results[0], changed)), HUNDRED)
+    parameter, own, reference, other = only(matching(sources)).rows[0].cells
+    assert (parameter.text, parameter.low) == ("0.02", None)
+    assert reference.text == "eta=0.002"
+    wanted = 11.0 if "11" in how else 100 * literal_rate(HUNDRED, "ba-eta", 0.02)
+    assert own.value == pytest.approx(wanted)
+    assert other.value is not None
+
+
+def test_nothing_matched() -> None:
+    (missing,) = matching(make_sources(make_results(sweep(methods=[{"rule": "eta", "parameter": 0.002}]))))
+    assert isinstance(missing, Missing)
