@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import generation, growth, programs, queue, scoring, whole
+from benchmarks import generation, growth, programs, queue, report, scoring, whole
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
-SECTIONS = ("programs", "whole", "growth", "generation", "queue", "scoring")
+SECTIONS = ("programs", "whole", "growth", "generation", "queue", "scoring", "report")
 
 
 def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
@@ -33,6 +33,8 @@ def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[
         yield from queue.measure()
     if "scoring" in sections:
         yield from scoring.measure()
+    if "report" in sections:
+        yield from report.measure()
 
 
 def main() -> int:

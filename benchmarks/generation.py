@@ -6,20 +6,13 @@ Run in a process of its own with all cores, since the other sections are timed o
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import numpy as np
 import torch
 from transformers import DynamicCache
 
 import bat
-from bat.threads import usable_threads
-from benchmarks.record import Figure
+from benchmarks.record import Figure, best_in_turns, figures_of, write_figures
 from workers import models
 from workers.corpora import open_corpus
 from workers.generation import GenerationSettings, generate
@@ -44,14 +37,7 @@ POSITIONS_PER_DOCUMENT = 4
 
 def measure() -> Iterator[Figure]:
     """Run this module elsewhere and pass on its figures as they come."""
-    environment = {**os.environ, "BENCHMARK_THREADS": str(usable_threads(None))}
-    command = [sys.executable, "-m", "benchmarks.generation"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as run:
-        assert run.stdout is not None
-        for line in run.stdout:
-            yield Figure(**json.loads(line))
-    if run.returncode != 0:
-        raise RuntimeError(f"the benchmark of generation ended with {run.returncode}")
+    return figures_of("benchmarks.generation")
 
 
 def _figures() -> Iterator[Figure]:
@@ -79,7 +65,9 @@ def _human_text(demo: LanguageModel) -> Iterator[Figure]:
         nonlocal measurement
         measurement = measure_human_text(demo, *drawn[:1], positions=drawn[1])
 
-    reading, whole = _best([lambda: sum(len(batch.tokens) for batch in read(demo, *drawn)), run], repeats=2)
+    reading, whole = best_in_turns(
+        [lambda: sum(len(batch.tokens) for batch in read(demo, *drawn)), run], repeats=2
+    )
     assert measurement is not None
     group = f"human text, {POSITIONS_PER_DOCUMENT} positions a document"
     yield Figure(group, "forward passes alone", POSITIONS / reading, "positions/s")
@@ -106,7 +94,7 @@ def _batch(demo: LanguageModel, shard: tuple[Prefix, ...], aware: bat.Rule) -> I
     def ours(chosen: GenerationSettings) -> None:
         made[chosen.rule.name] = generate(demo, shard, chosen)
 
-    bare, stock_bare, stock, plain, basis_aware = _best(
+    bare, stock_bare, stock, plain, basis_aware = best_in_turns(
         [
             lambda: _forward_loop(demo, shard, stock_cache=False),
             lambda: _forward_loop(demo, shard, stock_cache=True),
@@ -169,18 +157,5 @@ def _stock_generate(demo: LanguageModel, shard: tuple[Prefix, ...]) -> None:
     assert made.shape[1] == tokens.shape[1] + NEW_TOKENS
 
 
-def _best(contenders: list[Callable[[], object]], repeats: int) -> list[float]:
-    """The best time of each, taken in turns, so that a slow spell of the machine meets all of them."""
-    times = np.empty((repeats, len(contenders)))
-    for repeat in range(repeats):
-        for place, contender in enumerate(contenders):
-            began = time.perf_counter()
-            contender()
-            times[repeat, place] = time.perf_counter() - began
-    return [float(best) for best in times.min(axis=0)]
-
-
 if __name__ == "__main__":
-    for figure in _figures():
-        sys.stdout.write(json.dumps(dataclasses.asdict(figure)) + "\n")
-        sys.stdout.flush()
+    write_figures(_figures())

@@ -86,7 +86,7 @@ def _measure(folder: Path) -> Iterator[Figure]:
         {
             "name": "simulation",
             "models": [{"name": "fake:v=300,d=8"}],
-            "corpus": {"name": str(_write_corpus(folder / "text"))},
+            "corpus": {"name": str(write_corpus(folder / "text", 4 * PREFIXES))},
             "prefixes": {"count": PREFIXES, "tokens": 5, "min_continuation_tokens": 6, "shard_size": 1},
             "generation": {"max_tokens": 16, "seeds": list(range(JOBS // PREFIXES))},
             "features": {"model": "fake:v=300,d=8"},
@@ -136,10 +136,11 @@ def _resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _write_corpus(folder: Path) -> Path:
+def write_corpus(folder: Path, documents: int) -> Path:
+    """A folder of so many texts of thirty words."""
     folder.mkdir()
     generator = np.random.default_rng(0)
-    for number in range(4 * PREFIXES):
+    for number in range(documents):
         words = " ".join(generator.choice(WORDS, 30).tolist())
         (folder / f"{number}.txt").write_text(f"Report {number}: {words}.")
     return folder

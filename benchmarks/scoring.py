@@ -5,20 +5,13 @@ Run in a process of its own with all cores, since the other sections are timed o
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from bat.threads import usable_threads
-from benchmarks.record import Figure
+from benchmarks.record import Figure, best_in_turns, figures_of, write_figures
 from harness.config.experiment import Mauve
 from harness.scoring.clustering import FeatureArray
 from harness.scoring.mauve_score import MauveScores, mauve_scores
@@ -43,14 +36,7 @@ BATCH = 16
 
 def measure() -> Iterator[Figure]:
     """Run this module elsewhere and pass on its figures as they come."""
-    environment = {**os.environ, "BENCHMARK_THREADS": str(usable_threads(None))}
-    command = [sys.executable, "-m", "benchmarks.scoring"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as run:
-        assert run.stdout is not None
-        for line in run.stdout:
-            yield Figure(**json.loads(line))
-    if run.returncode != 0:
-        raise RuntimeError(f"the benchmark of scoring ended with {run.returncode}")
+    return figures_of("benchmarks.scoring")
 
 
 def _figures() -> Iterator[Figure]:
@@ -76,7 +62,7 @@ def _mauve() -> Iterator[Figure]:
             for seed in SETTINGS["kmeans_seeds"]
         ]
 
-    our_seconds, their_seconds = _best([run_ours, run_theirs], repeats=2)
+    our_seconds, their_seconds = best_in_turns([run_ours, run_theirs], repeats=2)
     seeds = len(SETTINGS["kmeans_seeds"])
     group = f"MAUVE, {VECTORS:,} and {VECTORS:,} vectors of {WIDTH}, {seeds} k-means seeds"
     yield Figure(group, "mauve-text, no resampling", their_seconds, "s")
@@ -107,7 +93,7 @@ def _features(demo: LanguageModel) -> Iterator[Figure]:
         featurize(demo, texts, batch_size=BATCH, cache=None)
 
     _read(demo, batches[:1])  # what is set up at the first pass
-    bare, whole = _best([lambda: _read(demo, batches), ours], repeats=3)
+    bare, whole = best_in_turns([lambda: _read(demo, batches), ours], repeats=3)
     tokens = sum(int(mask.sum()) for _, mask in batches)
     group = f"features, {TEXTS} texts of about {tokens / TEXTS:.0f} tokens, batch {BATCH}"
     yield Figure(group, "forward passes alone", tokens / bare, "tokens/s")
@@ -147,18 +133,5 @@ def _read(demo: LanguageModel, batches: Sequence[tuple[torch.Tensor, torch.Tenso
         base(input_ids=token_ids, attention_mask=mask, use_cache=False)
 
 
-def _best(contenders: list[Callable[[], None]], repeats: int) -> list[float]:
-    """The best time of each, taken in turns, so that a slow spell of the machine meets all of them."""
-    times = np.empty((repeats, len(contenders)))
-    for repeat in range(repeats):
-        for place, contender in enumerate(contenders):
-            began = time.perf_counter()
-            contender()
-            times[repeat, place] = time.perf_counter() - began
-    return [float(best) for best in times.min(axis=0)]
-
-
 if __name__ == "__main__":
-    for figure in _figures():
-        sys.stdout.write(json.dumps(dataclasses.asdict(figure)) + "\n")
-        sys.stdout.flush()
+    write_figures(_figures())

@@ -26,7 +26,7 @@ Spec = Mapping[str, Any]
 
 
 class JobKind(StrEnum):
-    """What a job does; see docs/design/jobs.md."""
+    """What a job does; see docs/design/queue.md."""
 
     MEASURE = "measure"  # a shard of human text, a model -> a row for each token
     GENERATE = "generate"  # a shard of prefixes, a model, a method -> a text for each prefix

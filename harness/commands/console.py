@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -14,6 +16,7 @@ Stage = Callable[[str, int], Callable[[int], None]]
 
 
 _WIDTH_OF_FILES = 160
+_SECONDS_BETWEEN_LINES = 15.0
 
 
 def get_console() -> Console:
@@ -24,21 +27,8 @@ def get_console() -> Console:
 
 
 def _progress(*, transient: bool = False) -> Progress:
-    return Progress(
-        TextColumn("{task.description:20}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=transient,
-    )
-
-
-@contextmanager
-def stages(*, transient: bool = False) -> Iterator[Stage]:
-    """Show a bar for each step begun inside; transient ones are wiped off a terminal, and for it alone."""
     console = Console(stderr=True)
-    with Progress(
+    return Progress(
         TextColumn("{task.description:20}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -46,7 +36,13 @@ def stages(*, transient: bool = False) -> Iterator[Stage]:
         console=console,
         transient=transient,
         disable=transient and not console.is_terminal,
-    ) as progress:
+    )
+
+
+@contextmanager
+def stages(*, transient: bool = False) -> Iterator[Stage]:
+    """Show a bar for each step begun inside; transient ones are wiped off a terminal, and for it alone."""
+    with _progress(transient=transient) as progress:
 
         def stage(title: str, total: int) -> Callable[[int], None]:
             task = progress.add_task(title, total=total)
@@ -62,15 +58,38 @@ class Bars:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
-    def set(self, name: str, done: int, total: int) -> None:
-        """Show how far something is."""
-        if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task(name, total=total)
-        self._progress.update(self._tasks[name], completed=done, total=total)
+    def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
+        """Show how far things are: what is done of how many."""
+        for name, (done, total) in counts.items():
+            if name not in self._tasks:
+                self._tasks[name] = self._progress.add_task(name, total=total)
+            self._progress.update(self._tasks[name], completed=done, total=total)
+
+
+class Lines:
+    """The same for a file, which cannot be drawn over: a line now and then, when something has changed."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._shown: dict[str, tuple[int, int]] = {}
+        self._at = -math.inf
+
+    def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
+        """Write a line if it is time for one, or all is done."""
+        complete = all(done == total for done, total in counts.values())
+        waited = time.monotonic() - self._at >= _SECONDS_BETWEEN_LINES
+        if dict(counts) != self._shown and (waited or complete):
+            self._shown, self._at = dict(counts), time.monotonic()
+            told = ", ".join(f"{name} {done}/{total}" for name, (done, total) in counts.items())
+            self._console.print(told, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def growing_bars() -> Iterator[Bars]:
-    """Show bars, on the error stream, while inside."""
+def growing_bars() -> Iterator[Bars | Lines]:
+    """Show how far things are while inside, on the error stream: bars on a terminal, lines in a file."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Lines(console)
+        return
     with _progress() as progress:
         yield Bars(progress)

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from harness.commands import exits, options
-from harness.commands.console import Bars, growing_bars
+from harness.commands.console import Bars, Lines, growing_bars
 
 if TYPE_CHECKING:
     from harness.driver.driver import Summary
@@ -126,9 +126,8 @@ def _command(sweep: Path, db: str, overrides: Sequence[str], address: str, *, sh
     return shlex.join([*words, "--ship-code"] if ship_code else words)
 
 
-def _show(bars: Bars, found: list[Progress]) -> None:
-    for progress in found:
-        bars.set(progress.kind.value, progress.done, progress.total)
+def _show(bars: Bars | Lines, found: list[Progress]) -> None:
+    bars.show({progress.kind.value: (progress.done, progress.total) for progress in found})
 
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:

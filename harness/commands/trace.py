@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,12 +63,13 @@ def _print(found: TracedCell, address: str) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def _queries(found: TracedCell, address: str) -> Sequence[str]:
-    lines = ["Rows behind it:"]
-    views = {"generate": "generations_view", "score": "scores_view", "measure": "measurements_view"}
-    for kind, view in views.items():
+def _queries(found: TracedCell, address: str) -> list[str]:
+    """Commands that show the rows of the first job of each kind that has a view."""
+    lines = []
+    for kind, view in (("score", "scores_view"), ("generate", "generations_view")):
         jobs = [step.job for step in found.steps if step.kind == kind]
-        if jobs and view != "measurements_view":
-            listed = ", ".join(f"'{job}'" for job in jobs[:1])
-            lines.append(f'  bat-harness query "SELECT * FROM {view} WHERE job IN ({listed})" --db {address}')
-    return lines if len(lines) > 1 else []
+        if jobs:
+            lines.append(
+                f"  bat-harness query \"SELECT * FROM {view} WHERE job = '{jobs[0]}'\" --db {address}"
+            )
+    return ["Rows behind it, of the first job of a kind:", *lines] if lines else []

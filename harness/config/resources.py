@@ -28,7 +28,8 @@ class Resources(Section):
     """How many workers; auto is as many as the cluster has room for."""
 
     lease_seconds: Annotated[float, Field(ge=1)] = 300
-    """A job whose worker is silent for so long is given to another."""
+    """A driver that is silent for so long loses its jobs to whoever asks for them next. Workers that die are
+    noticed at once."""
 
     max_attempts: Positive = 3
     """How often a job is tried before it is set aside."""

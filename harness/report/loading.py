@@ -11,7 +11,6 @@ from harness.jobs import JobKind, Spec
 from harness.planning.finished import resolution_name
 from harness.report.results import Cost, HumanScores, Measured, Result, Results, Scored
 from harness.store import JobState, Reader, Resolution, Run, StoredJob, StoredScore
-from workers.models import full_name
 
 # What tells the texts of two settings apart: model, dtype, rule, parameter, constraints, prefixes, seed.
 _Key = tuple[str, str, str, float | None, int | None, str, int]
@@ -93,7 +92,7 @@ class _LoadedRun:
             for prefix_set, split in splits.items():
                 if split != instances[0].split:
                     continue
-                name = full_name(model.name)
+                name = _full_name(model.name)
                 keys = [_key_of(name, model.dtype, setting, prefix_set, one.seed) for one in instances]
                 seeds = tuple(by_key[key] for key in keys if key in by_key)
                 if not seeds:
@@ -148,9 +147,18 @@ class _LoadedRun:
     def _title_of(self, spec: Spec) -> str:
         named = (spec["model"]["name"], spec["model"]["dtype"])
         for model in self.config.models:
-            if (full_name(model.name), model.dtype) == named:
+            if (_full_name(model.name), model.dtype) == named:
                 return model.title
         return str(named[0])
+
+
+def _full_name(name: str) -> str:
+    """What a model is called in the specifications of jobs."""
+    if not name.startswith("fake:"):
+        return name
+    from workers.models import full_name  # brings in torch, which fake models take anyway
+
+    return full_name(name)
 
 
 def _key(spec: Spec) -> _Key:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.config.expansion import EqualRate, Setting
 from harness.config.schema import SweepConfig
+from harness.report.names import short_name
 from harness.store import Resolution, Run, StoredScore
 
 
@@ -45,10 +46,8 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Rule, parameter and number of constraints, in a few letters: three digits tell parameters apart."""
-        parameter = "" if self.parameter is None else f"={self.parameter:.3g}"
-        size = "" if self.setting.constraints is None else f" (c={self.setting.constraints})"
-        return f"{self.setting.rule}{parameter}{size}"
+        """Rule, parameter and number of constraints, in a few letters."""
+        return short_name(self.setting.rule, self.parameter, self.setting.constraints)
 
 
 @dataclass(frozen=True, slots=True)

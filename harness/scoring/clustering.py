@@ -78,7 +78,14 @@ def _labels(rows: FeatureArray, buckets: int, settings: Mapping[str, Any]) -> li
         finally:
             faiss.omp_set_num_threads(before)
 
-    return map_in_threads(one_seed, settings["kmeans_seeds"], faiss.omp_get_max_threads())
+    return map_in_threads(one_seed, settings["kmeans_seeds"], threads_to_use())
+
+
+def threads_to_use() -> int:
+    """As many threads as OpenMP was given, which a worker of few cores is told by its environment."""
+    import faiss
+
+    return int(faiss.omp_get_max_threads())
 
 
 def _kmeans(rows: FeatureArray, buckets: int, seed: int, settings: Mapping[str, Any]) -> IntArray:

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse
 
 from bat.errors import InvalidInputError
-from harness.scoring.clustering import FeatureArray, Labels, cluster
+from bat.threads import map_in_threads
+from harness.scoring.clustering import FeatureArray, Labels, cluster, threads_to_use
 from harness.scoring.resampling import FloatArray, IntArray, Resampling
 
 # How far the mixture weights stay away from 0 and 1, as in mauve-text.
@@ -139,7 +140,9 @@ class _Clustering:
 def _mean(
     clusterings: Sequence[_Clustering], weights: FloatArray, scaling_factor: float, curve_points: int
 ) -> FloatArray:
-    values = [each.mauve(weights, scaling_factor, curve_points) for each in clusterings]
+    values = map_in_threads(
+        lambda each: each.mauve(weights, scaling_factor, curve_points), clusterings, threads_to_use()
+    )
     mean: FloatArray = np.mean(values, axis=0)
     return mean
 

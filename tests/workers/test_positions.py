@@ -12,6 +12,7 @@ from workers.positions import (
     TokenizedDocument,
     draw_positions,
     in_drawing_order,
+    spread_evenly,
     tokenize_documents,
 )
 
@@ -128,3 +129,11 @@ def test_documents_are_tokenized_as_far_as_needed() -> None:
     whole = encode(tokenizer, text)
     assert long.token_ids.tolist() == list(whole[: 51 + long.leading])
     assert short.token_ids.tolist() == list(encode(tokenizer, "a few words"))
+
+
+def test_positions_can_be_spread_evenly() -> None:
+    assert spread_evenly(35, 75, 3).tolist() == [35, 54, 74]
+    assert spread_evenly(5, 8, 16).tolist() == [5, 6, 7]  # as many as there are
+    assert spread_evenly(5, 6, 16).tolist() == [5]
+    assert spread_evenly(5, 5, 16).tolist() == []  # nobody went on
+    assert len(spread_evenly(0, 256, 16)) == 16

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from harness.report.figures import style
+from harness.report.names import name_of
 from harness.report.parts import Picture
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _draw_panel(figure: Figure, panel: Panel, left: float, top: float, width: fl
 
 def _draw_bars(axes: Axes, found: NextTokens) -> None:
     judge = _judge(found.methods)
-    names = [str(method.rule) for method in found.methods]
+    names = [name_of(method.rule) for method in found.methods]
     for place, row in enumerate(found.rows):
         word = verdict_words(row, found.methods)[names.index(judge)] if judge else "yes"
         refused = word in ("no", "?")
@@ -189,7 +190,7 @@ def _explain(figure: Figure, panels: Sequence[Panel], left: float, top: float) -
     y -= _LINE_CM / 2
     for method in methods:
         _write(figure, left + 0.2, y, _short(method), va="center")
-        _write(figure, left + 1.8, y, str(method.rule), va="center", color=style.GREY)
+        _write(figure, left + 1.8, y, name_of(method.rule), va="center", color=style.GREY)
         y -= _LINE_CM
     _write(figure, left + 0.2, y - _LINE_CM / 2, "bars: probability, log scale", va="center")
 
@@ -223,7 +224,7 @@ def _judge(methods: Sequence[Method]) -> str:
     """The method that bars are filled by: basis-aware eta as in the paper, or else the first of its kind."""
     aware = [method.rule for method in methods if method.rule.basis_aware]
     aware.sort(key=lambda rule: rule.name != "ba-eta")
-    return str(aware[0]) if aware else ""
+    return name_of(aware[0]) if aware else ""
 
 
 def _check(panels: Sequence[Panel]) -> None:
@@ -248,7 +249,7 @@ def _describe(panels: Sequence[Panel]) -> str:
     judge = _judge(panels[0].found.methods)
     for panel in panels:
         words = [verdict_words(row, panel.found.methods) for row in panel.found.rows]
-        names = [str(method.rule) for method in panel.found.methods]
+        names = [name_of(method.rule) for method in panel.found.methods]
         if judge:
             own = [row[names.index(judge)] for row in words]
             parts.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import HumanScores, Result
@@ -74,8 +74,21 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
         "difference to human text is paired by prefix.",
         columns=("text", *columns),
         rows=tuple(rows),
-        notes=() if known else ("Human text has not been scored, so there is nothing to compare with.",),
+        notes=tuple(_notes(results, bool(known))),
     )
+
+
+def _notes(results: Sequence[Result], is_compared: bool) -> Iterator[str]:
+    if not is_compared:
+        yield "Human text has not been scored, so there is nothing to compare with."
+    for label, result in zip(labels(results), results, strict=True):
+        found = scores_of(result, "empty")
+        share = estimate(found).value if found else 0.0
+        if share > 0:
+            yield (
+                f"{100 * share:.2g}% of the texts of {label} are empty: the model ended them at once. They "
+                "count as texts of no words; MAUVE compares their prefixes alone."
+            )
 
 
 def _human_cell(human: HumanScores, name: str) -> Cell:

@@ -10,6 +10,7 @@ from bat.rules import Rule
 from harness.commands.prompts import encode_prompt, token_text, visible
 from harness.next_token import Method, NextTokens, next_distribution, tabulate
 from harness.report.figures.acceptance import Panel, acceptance, verdict_words
+from harness.report.names import name_of
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.with_model.prompts import PROMPTS, Prompt
 
@@ -60,7 +61,7 @@ def _table(place: int, prompt: Prompt, found: NextTokens, texts: Sequence[str], 
         caption=f"A subset of the next tokens according to {model}: the likeliest, and the likeliest of "
         "those on which basis-aware methods and their plain forms differ, and whether each is accepted. The "
         f"distribution has an entropy of {found.entropy:.2f} nats.",
-        columns=("Rank", "Prob", "Token", *(str(method.rule) for method in found.methods)),
+        columns=("Rank", "Prob", "Token", *(name_of(method.rule) for method in found.methods)),
         rows=tuple(
             Row(
                 str(row.rank),
@@ -79,8 +80,6 @@ def _table(place: int, prompt: Prompt, found: NextTokens, texts: Sequence[str], 
 
 def _thresholds(methods: Sequence[Method]) -> str:
     """Say from which probability on each method accepts any token."""
-    parts = [
-        f"{'none' if method.threshold is None else format(method.threshold, '.2g')} for {method.rule}"
-        for method in methods
-    ]
+    levels = ["none" if method.threshold is None else f"{method.threshold:.2g}" for method in methods]
+    parts = [f"{level} for {name_of(method.rule)}" for level, method in zip(levels, methods, strict=True)]
     return f"Probability from which on a token is accepted whatever else: {', '.join(parts)}."

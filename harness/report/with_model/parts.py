@@ -12,6 +12,7 @@ from harness.config.schema import SweepConfig
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
 from harness.report.with_model.next_tokens import next_token_parts
+from harness.report.with_model.paper_tables import paper_table
 from harness.report.with_model.prompts import PROMPTS
 from harness.report.with_model.rank import default_counts, rank_picture
 from workers import models
@@ -35,7 +36,12 @@ def model_parts(results: Results, device: str, stage: Stage) -> Iterator[Table |
     loaded = models.load(model.name, device, model.dtype, model.revision)
     told(1)
     rules, constraints = _rules(results, model.title)
-    yield from next_token_parts(loaded, rules, constraints, stage("Next tokens", len(PROMPTS)))
+    parts = next_token_parts(loaded, rules, constraints, stage("Next tokens", len(PROMPTS)))
+    tables = [part for part in parts if isinstance(part, Table)]
+    yield from (part for part in parts if not isinstance(part, Table))
+    for place, table in enumerate(tables, start=1):
+        yield table
+        yield paper_table(place)
     truncating = [rule for rule in rules if not rule.basis_aware and not rule.takes_no_parameter]
     most = max(default_counts(loaded.info.hidden_size, loaded.info.vocabulary_size))
     told = stage("Rank of the outputs", 1 + len(truncating))

@@ -30,6 +30,7 @@ from bat.program import FloatArray
 from bat.rules import Rule, Summary
 from harness.report.figures.rank import RankLine
 from harness.report.figures.rank import rank as draw_ranks
+from harness.report.names import name_of
 from harness.report.parts import Picture
 from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, TokenizedDocument, draw_positions
 from workers.reading import LogitArray, read
@@ -86,7 +87,7 @@ def rank_against_prefixes(
     points: list[RankPoint] = []
     for done, rule in enumerate((None, *rules), start=1):
         ranks = ranks_of_first_rows(_log_probabilities(logits, rule, floor), ascending, tolerance)
-        name = UNTRUNCATED if rule is None else str(rule)
+        name = UNTRUNCATED if rule is None else name_of(rule)
         points += [RankPoint(name, count, rank) for count, rank in zip(ascending, ranks, strict=True)]
         if progress is not None:
             progress(done)

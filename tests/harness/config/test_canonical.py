@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bat.rules import get_rule_class, rule_names
-from harness.config import expand, load_config, parse_config, run_identity, to_yaml
+from harness.config import expand, from_identity, load_config, parse_config, run_identity, to_yaml
 from harness.jobs import canonical_json
 from tests.harness.config.sweeps import SWEEP, changed
 
@@ -103,6 +103,14 @@ def test_any_sweep_reads_the_same_written_out_and_means_the_same(data: dict[str,
     assert again == config
     assert canonical_json(run_identity(again)) == canonical_json(run_identity(config))
     assert expand(again) == expand(config)
+
+
+@given(sweeps())
+def test_any_sweep_can_be_had_back_from_its_identity(data: dict[str, Any]) -> None:
+    identity = run_identity(parse_config(data))
+    again = from_identity({**identity, "result_version": 2})  # as a store has it
+    assert run_identity(again) == identity
+    assert set(expand(again)) == set(expand(parse_config(data)))
 
 
 @given(sweeps())

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.driver.driver import Driver
-from harness.driver.executor import AnyAnswer
+from harness.driver.executor import AnyAnswer, AnyRequest, Executor
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind
-from harness.store import Store
+from harness.store import JobState, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
+from workers.generation import Generation, StopReason
+from workers.requests import Answer, GenerateRequest
+from workers.traces import Trace
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +36,12 @@ def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return open_quick_store(tmp_path / "r.db")
+
+
+def first_token(trace: Trace) -> Trace:
+    """The trace as if the text had ended with its first token."""
+    kept = {name: getattr(trace, name)[:1] for name in Trace.__slots__ if name != "refused"}
+    return Trace(**kept, refused=trace.refused[: int(trace.refusals[0])])
 
 
 def counts(driver: Driver) -> dict[JobKind, tuple[int, int]]:
@@ -143,8 +153,6 @@ def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) ->
 def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.driver.executor import Executor
-
     real = Executor.execute
 
     def poisoned(self: Executor, request: object) -> AnyAnswer:
@@ -165,6 +173,34 @@ def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
     monkeypatch.undo()
     assert store.retry_failed(driver.run_id) == 2
     assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
+
+
+def test_texts_that_end_at_once_are_scored_as_empty(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Executor.execute
+
+    def ends_at_once(self: Executor, request: AnyRequest) -> AnyAnswer:
+        answer = real(self, request)
+        if isinstance(request, GenerateRequest) and request.settings.rule.name == "eta":
+            assert isinstance(answer, Answer)
+            one_token = [
+                replace(made, text="", stop_reason=StopReason.END, trace=first_token(made.trace))
+                for made in answer.value
+                if isinstance(made, Generation)
+            ]
+            return replace(answer, value=one_token)
+        return answer
+
+    monkeypatch.setattr(Executor, "execute", ends_at_once)
+    # Without their prefixes the texts have no words at all.
+    features = {"model": "fake:v=300,d=8", "max_tokens": 16, "include_prefix": False}
+    config = tiny_sweep(corpus, features=features)
+    driver = make_driver(store, config, LocalPool)
+    summary = driver.run()
+    scores = store.scores([job.id for job in store.jobs(driver.run_id, JobKind.SCORE, JobState.DONE)])
+    assert [score.value for score in scores if score.name == "empty"].count(1.0) == 1
+    assert summary.complete
 
 
 def test_stopping_gives_back_what_nobody_began(store: Store, corpus: Path, expected: str) -> None:

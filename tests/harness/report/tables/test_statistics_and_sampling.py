@@ -108,3 +108,13 @@ def test_what_is_not_known_or_not_defined() -> None:
     assert table.rows[0].cells[-1].text == "not defined"
     (missing,) = sampling(make_sources(make_results(statistics={"length": 1.0})))
     assert isinstance(missing, Missing)
+
+
+def test_empty_texts_are_told_of() -> None:
+    (table,) = statistics(make_sources(make_results(statistics={"length": 3.0, "empty": 0.25})))
+    assert isinstance(table, Table)
+    notes = [note for note in table.notes if "are empty" in note]
+    assert notes[0].startswith("25% of the texts of eta=0.002 are empty: the model ended them at once.")
+    (table,) = statistics(make_sources(make_results(statistics={"length": 3.0, "empty": 0.0})))
+    assert isinstance(table, Table)
+    assert not any("are empty" in note for note in table.notes)

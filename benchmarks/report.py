@@ -1,0 +1,113 @@
+"""A report of a run with a million rows of token traces, as the command makes it from a cold start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.queue import write_corpus
+from benchmarks.record import Figure, figures_of, write_figures
+from harness.config import parse_config
+from harness.driver.driver import Driver
+from harness.driver.executor import AnyRequest, Executor
+from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
+from harness.planning.finished import stored_identity
+from harness.planning.materials import Materials
+from harness.store import open_store
+
+PREFIXES = 2100  # texts end after some 130 tokens
+TOKENS = 250  # of each text at most
+METHODS = 4
+ROWS = 1_000_000
+MEASURED = 10_000  # human tokens, as in the paper
+MODEL = "fake:v=300,d=8"
+
+
+class OneWorker:
+    """One worker, in this process."""
+
+    def __init__(self) -> None:
+        self._executor = Executor("cpu")
+        self._out: list[tuple[str, AnyRequest]] = []
+
+    def vacancies(self) -> list[Vacancy]:
+        return [Vacancy("worker", None)] * (REQUESTS_PER_WORKER - len(self._out))
+
+    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+        self._out.append((ticket, request))
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        if not self._out:
+            return []
+        ticket, request = self._out.pop(0)
+        return [Outcome(ticket, "worker", self._executor.execute(request))]
+
+    def close(self) -> None:
+        pass
+
+
+def measure() -> Iterator[Figure]:
+    """Run this module elsewhere and pass on its figures as they come."""
+    return figures_of("benchmarks.report")
+
+
+def _figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        address = f"sqlite:///{folder / 'results.db'}"
+        rows = _run(folder, address)
+        program = str(Path(sys.executable).parent / "bat-harness")
+        command = [program, "report", "--db", address, "--output", str(folder / "report"), "--force"]
+        times = []
+        for _ in range(2):
+            began = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            times.append(time.perf_counter() - began)
+    group = f"report, {rows:,} token-trace rows, {METHODS} methods, {MEASURED:,} human tokens"
+    best = min(times)
+    yield Figure(group, "bat-harness report, from start to end", best, "s", "", "< 20 s", best < 20.0)
+
+
+def _run(folder: Path, address: str) -> int:
+    """Run a sweep of a fake model; returns how many tokens it wrote."""
+    config = parse_config(
+        {
+            "name": "large",
+            "models": [{"name": MODEL}],
+            "corpus": {"name": str(write_corpus(folder / "text", 4 * PREFIXES))},
+            "prefixes": {
+                "count": PREFIXES,
+                "tokens": 5,
+                "min_continuation_tokens": 6,
+                "shard_size": PREFIXES,
+            },
+            "generation": {"max_tokens": TOKENS, "batch_size": PREFIXES},
+            "measurement": {"tokens": MEASURED, "per_document": 20, "basis_sizes": [4], "shard_size": 500},
+            "features": {"model": MODEL, "max_tokens": 64, "batch_size": 256},
+            "methods": [
+                {"rule": "eta", "parameter": 0.002},
+                {"rule": "ba-eta", "parameter": {"match": {"method": "eta"}}, "constraints": 4},
+                {"rule": "epsilon", "parameter": 0.002},
+                {"rule": "nucleus", "parameter": 0.9},
+            ],
+            "stages": [{"name": "measure", "kind": "measure"}, {"name": "compare"}],
+        }
+    )
+    with open_store(address) as store:
+        run_id = store.add_run(config.name, stored_identity(config), {})
+        summary = Driver(store, run_id, Materials(config), OneWorker).run()
+        if not summary.complete:
+            raise RuntimeError(f"the sweep to report on was not completed: {summary}")
+        with store.query("SELECT sum(token_count) FROM generations") as found:
+            [[tokens]] = found.rows
+    if tokens < ROWS:
+        raise RuntimeError(f"a report of {ROWS:,} rows was to be timed, not of {tokens:,}: raise PREFIXES")
+    return int(tokens)
+
+
+if __name__ == "__main__":
+    write_figures(_figures())

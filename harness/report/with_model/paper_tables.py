@@ -1,0 +1,32 @@
+"""The paper's own tables of next tokens, to stand beside those of a run's model."""
+
+from __future__ import annotations
+
+from harness.commands.prompts import visible
+from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
+from harness.report.parts import Cell, Row, Table
+from harness.report.with_model.prompts import PROMPTS
+
+
+def paper_table(place: int) -> Table:
+    """What the paper has for its prompt of that number, from 1: another model, with other tokens."""
+    prompt = PROMPTS[place - 1]
+    [printed] = [one for one in NEXT_TOKENS if one.prompt == prompt.text]
+    return Table(
+        name=f"next-tokens-{place}-paper",
+        title=f"The paper's next tokens after “{prompt.text}”",
+        caption="From GPT-2, as the paper prints it; it does not give the parameters.",
+        columns=("Rank", "Prob", "Token", *METHODS),
+        rows=tuple(
+            Row(
+                str(row.rank),
+                (
+                    Cell(f"{row.probability:.1e}", row.probability),
+                    Cell(visible(row.token)),
+                    *(Cell("yes" if accepted else "no") for accepted in row.accepted),
+                ),
+            )
+            for row in printed.tokens
+        ),
+        paper=prompt.paper,
+    )

@@ -1,0 +1,127 @@
+"""Results as they are read from rows: every setting with its seeds, and where each came from."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bat.errors import InvalidInputError
+from harness.jobs import JobKind
+from harness.report.loading import load_cost, load_results
+from harness.store import open_reader
+from tests.harness.driver.sweeps import tiny_sweep
+from tests.harness.report.finished import new_corpus, run_in_this_process, wider_sweep
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def corpus(folder: Path) -> Path:
+    return new_corpus(folder)
+
+
+@pytest.fixture(scope="module")
+def wider(folder: Path, corpus: Path) -> str:
+    return run_in_this_process(folder / "wider.db", wider_sweep(corpus))
+
+
+def test_every_setting_is_there_with_its_seeds_and_its_own_scores(wider: str) -> None:
+    with open_reader(wider) as reader:
+        run = reader.get_run("wider")
+        results = load_results(reader, [run])
+        stages = [(result.stage, result.method, result.setting.constraints) for result in results.results]
+        assert stages == [
+            *[("select", "nucleus", None)] * 2,
+            *[("compare", "eta", None)] * 2,
+            *[("compare", "ba-eta", 2)] * 2,
+            *[("compare", "ba-eta", 4)] * 2,
+            ("compare", "nucleus", None),
+            ("compare", "quarter", None),
+            ("compare", "ba-quarter", 4),
+        ]
+        assert all([one.seed for one in result.seeds] == [0, 1] for result in results.results)
+        for result in results.results:
+            for scored in result.seeds:
+                jobs = reader.find_jobs(scored.generate_jobs)
+                assert {job.spec["seed"] for job in jobs.values()} == {scored.seed}
+                assert {job.spec["rule"] for job in jobs.values()} == {result.setting.rule}
+                assert {job.spec["parameter"] for job in jobs.values()} == {result.parameter}
+                assert {score.job_id for score in scored.scores.values()} == {scored.score_job}
+                stored = {score.name: score.value for score in reader.scores([scored.score_job])}
+                assert {name: score.value for name, score in scored.scores.items()} == stored
+        assert results.unfinished == 0
+        assert {(one.model, len(one.jobs), one.basis_sizes) for one in results.measured} == {
+            ("fake", 2, (2, 4))
+        }
+
+
+def test_what_was_matched_finds_its_partner_and_people_their_prefixes(wider: str) -> None:
+    with open_reader(wider) as reader:
+        results = load_results(reader, [reader.get_run("wider")])
+    for result in results.results:
+        plain = results.plain_of(result)
+        if result.setting.rule == "ba-eta":
+            assert plain is not None
+            assert plain.setting.rule == "eta"
+            assert plain.stage == result.stage
+            assert result.resolution is not None
+            assert str(plain.setting) in result.resolution.how
+        else:
+            assert plain is None
+        human = results.human_of(result)
+        assert human is not None
+        assert human.prefix_set == result.prefix_set
+        assert "perplexity" in human.scores
+        assert "mauve" not in human.scores
+
+
+def test_cost_adds_up_what_the_texts_have(wider: str) -> None:
+    with open_reader(wider) as reader:
+        results = load_results(reader, [reader.get_run("wider")])
+        result = next(one for one in results.results if one.setting.rule == "ba-eta")
+        jobs = [job for scored in result.seeds for job in scored.generate_jobs]
+        texts = [generation for _, generation in reader.generations(jobs)]
+        cost = load_cost(reader, result)
+        assert cost.tokens == sum(len(text.trace) for text in texts)
+        assert cost.solver_seconds == pytest.approx(sum(text.solver_seconds for text in texts))
+
+
+def test_a_sweep_that_is_not_done_shows_what_it_has(folder: Path, corpus: Path) -> None:
+    address = run_in_this_process(folder / "half.db", tiny_sweep(corpus))
+    with open_reader(address) as reader:
+        whole = load_results(reader, [reader.get_run("tiny")])
+    job = whole.results[1].seeds[0].score_job
+    with sqlite3.connect(folder / "half.db") as connection:
+        key = connection.execute("SELECT key FROM jobs WHERE id = ?", (job,)).fetchone()[0]
+        connection.execute("DELETE FROM scores WHERE job_key = ?", (key,))
+        connection.execute("UPDATE jobs SET state = 'waiting' WHERE key = ?", (key,))
+    with open_reader(address) as reader:
+        part = load_results(reader, [reader.get_run("tiny")])
+    assert [result.method for result in part.results] == ["eta"]
+    assert part.unfinished == 1
+
+
+def test_runs_of_other_text_are_not_compared(folder: Path, corpus: Path) -> None:
+    file = folder / "two.db"
+    run_in_this_process(file, tiny_sweep(corpus))
+    elsewhere_folder = folder / "elsewhere"
+    elsewhere_folder.mkdir()
+    other = new_corpus(elsewhere_folder)
+    run_in_this_process(file, tiny_sweep(other, name="elsewhere"))
+    fewer = {"count": 5, "tokens": 4, "min_continuation_tokens": 6, "shard_size": 3}
+    address = run_in_this_process(file, tiny_sweep(corpus, name="fewer", prefixes=fewer))
+    with open_reader(address) as reader:
+        tiny, elsewhere, others = (reader.get_run(name) for name in ("tiny", "elsewhere", "fewer"))
+        with pytest.raises(InvalidInputError, match="must continue the same human text; 'tiny' has"):
+            load_results(reader, [tiny, elsewhere])
+        with pytest.raises(InvalidInputError, match="must continue the same prefixes; 'tiny' and 'fewer'"):
+            load_results(reader, [tiny, others])
+        both = load_results(reader, [tiny, tiny])
+        assert len(both.results) == 4
+        assert len(both.human) == 1
+        assert len(list(reader.jobs(tiny.id, JobKind.SCORE))) == 3
