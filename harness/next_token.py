@@ -65,6 +65,16 @@ class NextTokens:
     rows: tuple[Row, ...]
 
 
+def verdict_words(row: Row, methods: Sequence[Method]) -> list[str]:
+    """Return a word for each verdict: yes, basis (accepted although below the threshold), no, or ?"""
+    words = []
+    for method, verdict in zip(methods, row.verdicts, strict=True):
+        below = method.threshold is not None and row.probability < method.threshold
+        accepted = "basis" if method.rule.basis_aware and below else "yes"
+        words.append({"accept": accepted, "reject": "no"}.get(str(verdict), "?"))
+    return words
+
+
 def next_distribution(language_model: LanguageModel, token_ids: Sequence[int]) -> FloatArray:
     """Return the model's distribution after these tokens, [v]."""
     model = language_model.model

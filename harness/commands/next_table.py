@@ -104,18 +104,15 @@ def _footer(method: Method) -> str:
 
 
 def _verdicts(row: Row, methods: Sequence[Method]) -> list[Text]:
-    by_name = {method.rule.name: verdict for method, verdict in zip(methods, row.verdicts, strict=True)}
+    from harness.next_token import verdict_words
+
+    words = verdict_words(row, methods)
+    by_name = {method.rule.name: word for method, word in zip(methods, words, strict=True)}
     cells = []
-    for method, verdict in zip(methods, row.verdicts, strict=True):
-        below = method.threshold is not None and row.probability < method.threshold
+    for method, word in zip(methods, words, strict=True):
+        # What only the basis-aware form refuses stands out.
         plain = by_name.get(method.rule.name.removeprefix("ba-"))
-        match str(verdict):
-            case "accept":
-                cells.append(_WORDS["basis" if method.rule.basis_aware and below else "yes"])
-            case "reject":
-                cells.append(Text("no", "yellow") if plain == "accept" else _WORDS["no"])
-            case _:
-                cells.append(_WORDS["?"])
+        cells.append(Text("no", "yellow") if (word, plain) == ("no", "yes") else _WORDS[word])
     return cells
 
 

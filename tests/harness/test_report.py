@@ -12,33 +12,17 @@ from harness.report.building import build_tables
 from harness.report.parts import Table
 from harness.store import open_reader
 from tests.harness.driver.sweeps import make_driver, open_quick_store, tiny_sweep
-from tests.harness.report.finished import new_corpus, run_in_this_process, wider_sweep
 from tests.harness.stores import run_command
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
-def corpus(folder: Path) -> Path:
-    return new_corpus(folder)
-
-
-@pytest.fixture(scope="module")
-def wider(folder: Path, corpus: Path) -> str:
-    return run_in_this_process(folder / "wider.db", wider_sweep(corpus))
-
-
 def test_writes_a_page_and_files_for_everything_there_is_data_for(
-    wider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "report"
-    printed = run_command(capsys, "report", "wider", "--db", wider, "-o", str(output))
+    printed = run_command(capsys, "report", "wider", "--db", finished, "-o", str(output))
     assert "Methods by MAUVE" in printed
     assert f"Report: {output / 'report.html'}" in printed
-    assert f"Database: {wider}" in printed
+    assert f"Database: {finished}" in printed
     assert printed.count("  bat-harness ") == 3
     tables = {path.stem for path in (output / "tables").glob("*.csv")}
     assert tables == {
@@ -53,17 +37,17 @@ def test_writes_a_page_and_files_for_everything_there_is_data_for(
     for figure in figures:
         assert f'id="figure-{figure}"' in page
     assert "Rank of the outputs (Figure 10 of the paper)" in page  # missing, with its command
-    assert f"bat-harness report wider --with-model -o DIR --db {wider}" in page
+    assert f"bat-harness report wider --with-model -o DIR --db {finished}" in page
 
 
 def test_the_numbers_are_those_of_the_database(
-    wider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "report"
-    run_command(capsys, "report", "--db", wider, "-o", str(output))
+    run_command(capsys, "report", "--db", finished, "-o", str(output))
     with open(output / "tables" / "comparison.csv", newline="") as file:
         cells = {(row["row"], row["column"]): row for row in csv.DictReader(file)}
-    with open_reader(wider) as reader:
+    with open_reader(finished) as reader:
         sql = (
             "SELECT avg(value) FROM scores_view WHERE name = 'mauve' AND method = 'eta' AND parameter = 0.01"
         )
@@ -75,21 +59,23 @@ def test_the_numbers_are_those_of_the_database(
 
 
 def test_a_folder_with_files_is_left_alone_unless_forced(
-    wider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "precious.txt").write_text("mine")
-    told = run_command(capsys, "report", "--db", wider, "-o", str(tmp_path), code=1)
+    told = run_command(capsys, "report", "--db", finished, "-o", str(tmp_path), code=1)
     assert "must be an empty folder, or a new one; it holds files." in told
-    found = json.loads(run_command(capsys, "report", "--db", wider, "-o", str(tmp_path), "--force", "--json"))
+    found = json.loads(
+        run_command(capsys, "report", "--db", finished, "-o", str(tmp_path), "--force", "--json")
+    )
     assert found["page"] == str(tmp_path / "report.html")
     assert all(Path(file).exists() for file in found["files"])
     assert (tmp_path / "precious.txt").read_text() == "mine"
 
 
 def test_with_the_model_next_tokens_and_ranks_are_there_too(
-    wider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("--db", wider, "-o", str(tmp_path / "r"), "--with-model", "--device", "cpu", "--json")
+    arguments = ("--db", finished, "-o", str(tmp_path / "r"), "--with-model", "--device", "cpu", "--json")
     found = json.loads(run_command(capsys, "report", *arguments))
     made = {Path(file).stem for file in found["files"]}
     assert {f"next-tokens-{place}" for place in range(1, 8)} <= made
@@ -97,10 +83,10 @@ def test_with_the_model_next_tokens_and_ranks_are_there_too(
 
 
 def test_without_scores_or_a_run_of_that_name_nothing_is_written(
-    folder: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_quick_store(tmp_path / "new.db") as store:
-        driver = make_driver(store, tiny_sweep(corpus), lambda: pytest.fail("no workers are needed"))
+        driver = make_driver(store, tiny_sweep(text_corpus), lambda: pytest.fail("no workers are needed"))
         driver._enqueue()
         address = store.address
     output = tmp_path / "report"
@@ -114,21 +100,21 @@ def test_without_scores_or_a_run_of_that_name_nothing_is_written(
 
 
 def test_a_number_is_followed_to_the_jobs_it_came_from(
-    wider: str, capsys: pytest.CaptureFixture[str]
+    finished: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ("trace", "comparison", "ba-eta", "MAUVE", "--db", wider)
+    arguments = ("trace", "comparison", "ba-eta", "MAUVE", "--db", finished)
     told = run_command(capsys, *arguments, code=1)
     assert "'ba-eta' is the beginning of several of: 'ba-eta=" in told
     sql = "SELECT DISTINCT job FROM scores_view WHERE method = 'ba-eta'"
-    with open_reader(wider) as reader, reader.query(sql) as rows:
+    with open_reader(finished) as reader, reader.query(sql) as rows:
         scores = {row[0] for row in rows.rows}
-    told = run_command(capsys, "trace", "differences", "nothing", "MAUVE", "--db", wider, code=1)
+    told = run_command(capsys, "trace", "differences", "nothing", "MAUVE", "--db", finished, code=1)
     assert "'nothing' is none of: 'ba-eta=" in told
     assert "(row of differences)" in told
-    told = run_command(capsys, "trace", "comparisn", "eta=0.01", "MAUVE", "--db", wider, code=1)
+    told = run_command(capsys, "trace", "comparisn", "eta=0.01", "MAUVE", "--db", finished, code=1)
     assert "Did you mean 'comparison'?" in told
     found = json.loads(
-        run_command(capsys, "trace", "comparison", "eta=0.01", "MAUVE", "--db", wider, "--json")
+        run_command(capsys, "trace", "comparison", "eta=0.01", "MAUVE", "--db", finished, "--json")
     )
     kinds = [step["kind"] for step in found["steps"]]
     assert kinds == [*["score"] * 2, *["featurize"] * 6, *["generate"] * 4]
@@ -136,17 +122,17 @@ def test_a_number_is_followed_to_the_jobs_it_came_from(
     words = next(step["words"] for step in found["steps"] if step["kind"] == "generate")
     assert "continued prefixes 0 to 2 of set" in words
     assert "eta=0.01, seed 0" in words
-    printed = run_command(capsys, "trace", "matching", "ba-eta=", "parameter", "--db", wider, code=1)
+    printed = run_command(capsys, "trace", "matching", "ba-eta=", "parameter", "--db", finished, code=1)
     assert "is the beginning of several" in printed
 
 
 def test_a_matched_parameter_is_followed_to_the_measurement(
-    wider: str, capsys: pytest.CaptureFixture[str]
+    finished: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with open_reader(wider) as reader:
+    with open_reader(finished) as reader:
         _, parts = build_tables(reader, [reader.get_run("wider")])
     matching = next(part for part in parts if isinstance(part, Table) and part.name == "matching")
     row = matching.rows[0].label
-    printed = run_command(capsys, "trace", "matching", row, "parameter", "--db", wider)
+    printed = run_command(capsys, "trace", "matching", row, "parameter", "--db", finished)
     assert "measure" in printed
     assert "measured human text" in printed

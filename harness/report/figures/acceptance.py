@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
+from harness.next_token import verdict_words
 from harness.report.figures import style
 from harness.report.names import name_of
 from harness.report.parts import Picture
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.next_token import Method, NextTokens, Row
+    from harness.next_token import Method, NextTokens
 
 # All places are in centimetres: text has a size of its own, so panels cannot be shares of the figure.
 _PANEL_CM = 5.85
@@ -69,16 +70,6 @@ def acceptance(panels: Sequence[Panel], name: str = "next-tokens") -> Picture:
         alternative=_describe(panels),
         paper="Figures 1 and 4 of the paper",
     )
-
-
-def verdict_words(row: Row, methods: Sequence[Method]) -> list[str]:
-    """Return a word for each verdict: yes, basis (accepted although below the threshold), no, or ?"""
-    words = []
-    for method, verdict in zip(methods, row.verdicts, strict=True):
-        below = method.threshold is not None and row.probability < method.threshold
-        accepted = "basis" if method.rule.basis_aware and below else "yes"
-        words.append({"accept": accepted, "reject": "no"}.get(str(verdict), "?"))
-    return words
 
 
 def draw(panels: Sequence[Panel]) -> Figure:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import SweepConfig
-from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
+from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 
 
 def wider_sweep(corpus: Path, **changes: Any) -> SweepConfig:
@@ -48,8 +48,3 @@ def run_in_this_process(file: Path, config: SweepConfig) -> str:
     with open_quick_store(file) as store:
         assert make_driver(store, config, LocalPool).run().complete
         return store.address
-
-
-def new_corpus(folder: Path) -> Path:
-    """Text to continue."""
-    return write_corpus(folder / "corpus")

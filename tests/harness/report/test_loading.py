@@ -11,27 +11,12 @@ from bat.errors import InvalidInputError
 from harness.jobs import JobKind
 from harness.report.loading import load_cost, load_results
 from harness.store import open_reader
-from tests.harness.driver.sweeps import tiny_sweep
-from tests.harness.report.finished import new_corpus, run_in_this_process, wider_sweep
+from tests.harness.driver.sweeps import tiny_sweep, write_corpus
+from tests.harness.report.finished import run_in_this_process
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runs")
-
-
-@pytest.fixture(scope="module")
-def corpus(folder: Path) -> Path:
-    return new_corpus(folder)
-
-
-@pytest.fixture(scope="module")
-def wider(folder: Path, corpus: Path) -> str:
-    return run_in_this_process(folder / "wider.db", wider_sweep(corpus))
-
-
-def test_every_setting_is_there_with_its_seeds_and_its_own_scores(wider: str) -> None:
-    with open_reader(wider) as reader:
+def test_every_setting_is_there_with_its_seeds_and_its_own_scores(finished: str) -> None:
+    with open_reader(finished) as reader:
         run = reader.get_run("wider")
         results = load_results(reader, [run])
         stages = [(result.stage, result.method, result.setting.constraints) for result in results.results]
@@ -60,8 +45,8 @@ def test_every_setting_is_there_with_its_seeds_and_its_own_scores(wider: str) ->
         }
 
 
-def test_what_was_matched_finds_its_partner_and_people_their_prefixes(wider: str) -> None:
-    with open_reader(wider) as reader:
+def test_what_was_matched_finds_its_partner_and_people_their_prefixes(finished: str) -> None:
+    with open_reader(finished) as reader:
         results = load_results(reader, [reader.get_run("wider")])
     for result in results.results:
         plain = results.plain_of(result)
@@ -80,8 +65,8 @@ def test_what_was_matched_finds_its_partner_and_people_their_prefixes(wider: str
         assert "mauve" not in human.scores
 
 
-def test_cost_adds_up_what_the_texts_have(wider: str) -> None:
-    with open_reader(wider) as reader:
+def test_cost_adds_up_what_the_texts_have(finished: str) -> None:
+    with open_reader(finished) as reader:
         results = load_results(reader, [reader.get_run("wider")])
         result = next(one for one in results.results if one.setting.rule == "ba-eta")
         jobs = [job for scored in result.seeds for job in scored.generate_jobs]
@@ -91,12 +76,12 @@ def test_cost_adds_up_what_the_texts_have(wider: str) -> None:
         assert cost.solver_seconds == pytest.approx(sum(text.solver_seconds for text in texts))
 
 
-def test_a_sweep_that_is_not_done_shows_what_it_has(folder: Path, corpus: Path) -> None:
-    address = run_in_this_process(folder / "half.db", tiny_sweep(corpus))
+def test_a_sweep_that_is_not_done_shows_what_it_has(tmp_path: Path, text_corpus: Path) -> None:
+    address = run_in_this_process(tmp_path / "half.db", tiny_sweep(text_corpus))
     with open_reader(address) as reader:
         whole = load_results(reader, [reader.get_run("tiny")])
     job = whole.results[1].seeds[0].score_job
-    with sqlite3.connect(folder / "half.db") as connection:
+    with sqlite3.connect(tmp_path / "half.db") as connection:
         key = connection.execute("SELECT key FROM jobs WHERE id = ?", (job,)).fetchone()[0]
         connection.execute("DELETE FROM scores WHERE job_key = ?", (key,))
         connection.execute("UPDATE jobs SET state = 'waiting' WHERE key = ?", (key,))
@@ -106,15 +91,13 @@ def test_a_sweep_that_is_not_done_shows_what_it_has(folder: Path, corpus: Path) 
     assert part.unfinished == 1
 
 
-def test_runs_of_other_text_are_not_compared(folder: Path, corpus: Path) -> None:
-    file = folder / "two.db"
-    run_in_this_process(file, tiny_sweep(corpus))
-    elsewhere_folder = folder / "elsewhere"
-    elsewhere_folder.mkdir()
-    other = new_corpus(elsewhere_folder)
+def test_runs_of_other_text_are_not_compared(tmp_path: Path, text_corpus: Path) -> None:
+    file = tmp_path / "two.db"
+    run_in_this_process(file, tiny_sweep(text_corpus))
+    other = write_corpus(tmp_path / "elsewhere")
     run_in_this_process(file, tiny_sweep(other, name="elsewhere"))
     fewer = {"count": 5, "tokens": 4, "min_continuation_tokens": 6, "shard_size": 3}
-    address = run_in_this_process(file, tiny_sweep(corpus, name="fewer", prefixes=fewer))
+    address = run_in_this_process(file, tiny_sweep(text_corpus, name="fewer", prefixes=fewer))
     with open_reader(address) as reader:
         tiny, elsewhere, others = (reader.get_run(name) for name in ("tiny", "elsewhere", "fewer"))
         with pytest.raises(InvalidInputError, match="must continue the same human text; 'tiny' has"):

@@ -10,9 +10,9 @@ import bat
 from bat.errors import InvalidInputError
 from bat.rules import get_rule
 from bat.thresholds import Verdict
-from harness.next_token import Method, NextTokens, Row, tabulate
+from harness.next_token import Method, NextTokens, Row, tabulate, verdict_words
 from harness.report.figures import style
-from harness.report.figures.acceptance import Panel, acceptance, draw, verdict_words
+from harness.report.figures.acceptance import Panel, acceptance, draw
 
 RULES = [get_rule(name) for name in ("eta=0.05", "ba-epsilon=0.05", "ba-eta=0.2", "typical=0.5")]
 
