@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from transformers import PreTrainedTokenizerBase
 
@@ -41,7 +42,7 @@ class Prefix:
     continuation_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PrefixSet:
     """Prefixes of one corpus, and what was passed over to find them.
 
@@ -56,12 +57,12 @@ class PrefixSet:
     counts: DocumentCounts
     too_short: int
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what a model is given: the ids and token ids, in order."""
         return _digest([prefix.id, prefix.token_ids] for prefix in self.prefixes)
 
-    @property
+    @cached_property
     def human_fingerprint(self) -> str:
         """SHA-256 of what people wrote: the ids, token ids and continuations, in order."""
         return _digest([prefix.id, prefix.token_ids, prefix.continuation_ids] for prefix in self.prefixes)

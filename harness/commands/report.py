@@ -11,7 +11,8 @@ import typer
 
 from harness.commands import options
 from harness.commands.console import get_console, stages
-from harness.commands.runs import choose_run
+from harness.commands.program import program
+from harness.commands.runs import choose_runs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,9 +60,7 @@ def report(
 
     check_folder(output, force=force)
     with open_reader(db) as reader, stages(transient=True) as stage:
-        chosen = [choose_run(reader, name) for name in dict.fromkeys(runs or ())] or [
-            choose_run(reader, None)
-        ]
+        chosen = choose_runs(reader, runs or ())
         made = build_report(reader, chosen, device=device if with_model else None, stage=stage)
         written = write_report(made, output, force=force)
         address = reader.address
@@ -79,7 +78,7 @@ def report(
     _print_summary(console, made)
     console.print(f"Report: {page} ({len(written)} files)", soft_wrap=True, highlight=False)
     console.print(f"Database: {address}", soft_wrap=True, highlight=False)
-    for line in _next_commands(chosen[0].name, address, made):
+    for line in _next_commands([str(run.id) for run in chosen], address, made):
         console.print(line, soft_wrap=True, highlight=False)
 
 
@@ -115,15 +114,16 @@ def _find_table(made: Report, name: str) -> Table | None:
     return None
 
 
-def _next_commands(run: str, address: str, made: Report) -> list[str]:
+def _next_commands(runs: Sequence[str], address: str, made: Report) -> list[str]:
     """Three things to try with what is there."""
+    named = " ".join(f"--run {run}" for run in runs)
     lines = ["Try next:"]
     comparison = _find_table(made, "comparison")
     if comparison is not None:
         row, column = comparison.rows[0].label, comparison.columns[1]
-        lines.append(f"  bat-harness trace comparison '{row}' '{column}' --run {run} --db {address}")
+        lines.append(f"  {program()} trace comparison '{row}' '{column}' {named} --db {address}")
     lines += [
-        f"  bat-harness query texts --db {address}",
-        "  bat-harness sample --prompt 'The mayor said' --method ba-eta=0.02 --explain",
+        f"  {program()} query --name texts --limit 6 --db {address}",
+        f"  {program()} sample --prompt 'The mayor said' --method ba-eta=0.02 --explain",
     ]
     return lines

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from harness.commands import exits, options
 from harness.commands.console import Bars, Lines, growing_bars
+from harness.commands.program import program
 
 if TYPE_CHECKING:
     from harness.driver.driver import Summary
@@ -118,7 +119,7 @@ _STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is
 
 def _command(sweep: Path, db: str, overrides: Sequence[str], address: str, *, ship_code: bool) -> str:
     """The command that goes on: everything that it needs to find the same run."""
-    words = ["bat-harness", "run", str(sweep), "--db", db]
+    words = [program(), "run", str(sweep), "--db", db]
     for override in overrides:
         words += ["--set", override]
     if address != "local":
@@ -145,7 +146,7 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
     if summary.failed:
         lines.append(f"{counted(summary.failed, 'job')} set aside after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
-        lines.append(f"See: bat-harness status --db {db}; then: bat-harness retry --db {db} and run again.")
+        lines.append(f"See: {program()} status --db {db}; then: {program()} retry --db {db} and run again.")
     if summary.blocked:
         lines.append(f"{counted(summary.blocked, 'job')} waiting for those.")
     if summary.unresolved and not summary.stopped:

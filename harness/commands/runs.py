@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,3 +26,9 @@ def choose_run(reader: Reader, name: str | None) -> Run:
         if found is not None:
             return found
     return reader.get_run(name)
+
+
+def choose_runs(reader: Reader, names: Iterable[str]) -> list[Run]:
+    """The runs of those numbers or names, each once; without any, the one started last."""
+    chosen = [choose_run(reader, name) for name in names] or [choose_run(reader, None)]
+    return list({run.id: run for run in chosen}.values())

@@ -9,7 +9,7 @@ import typer
 
 from harness.commands import options
 from harness.commands.console import get_console
-from harness.commands.runs import choose_run
+from harness.commands.runs import choose_runs
 
 if TYPE_CHECKING:
     from harness.report.tracing import TracedCell
@@ -21,13 +21,14 @@ def trace(
     table: Annotated[str, typer.Argument(help="A table of the report, such as comparison.")],
     row: Annotated[str, typer.Argument(help="The label of a row, or its beginning.")],
     column: Annotated[str, typer.Argument(help="The heading of a column, or its beginning.")],
-    run: Annotated[
-        str | None,
+    runs: Annotated[
+        list[str] | None,
         typer.Option(
             "--run",
             metavar="RUN",
             show_default=False,
-            help="Name or number of a run; if not said, the one started last.",
+            help="Name or number of a run, once for each that the report is of; if not said, the one started "
+            "last.",
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
@@ -38,7 +39,7 @@ def trace(
     from harness.store import open_reader
 
     with open_reader(db) as reader:
-        found = trace_cell(reader, [choose_run(reader, run)], table, row, column)
+        found = trace_cell(reader, choose_runs(reader, runs or ()), table, row, column)
         address = reader.address
     if as_json:
         typer.echo(json.dumps(found.as_record(), indent=2))

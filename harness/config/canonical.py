@@ -49,7 +49,7 @@ def _without_nothing(value: Any) -> Any:
     match value:
         case Mapping():
             kept = {key: _without_nothing(entry) for key, entry in value.items()}
-            chosen = ("statistics",)  # none at all is a choice there, and not the default
+            chosen = ("statistics", "basis_sizes")  # none at all is a choice there, and not the default
             return {key: entry for key, entry in kept.items() if key in chosen or entry not in (None, [])}
         case list() | tuple():
             return [_without_nothing(entry) for entry in value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,8 @@ from harness.store import (
 from workers.generation import GenerationSettings
 from workers.positions import TokenizedDocument, spread_evenly
 from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest
+
+TokenIds = tuple[int, ...]
 
 
 class Requests:
@@ -72,17 +75,10 @@ class Requests:
 
     def _measure_continuations(self, card: ModelCard, spec: Spec, batch: int | None) -> MeasureRequest:
         chosen = spec["prefixes"]
-        documents, positions = [], {}
-        for entry in self._reader.prefixes(chosen["set"], chosen["start"], chosen["stop"]):
-            start, stop = len(entry.token_ids), len(entry.token_ids) + len(entry.continuation_ids)
-            documents.append(TokenizedDocument(entry.id, np.array(entry.token_ids + entry.continuation_ids)))
-            positions[entry.id] = spread_evenly(start, stop, spec["tokens_per_text"])
-        return MeasureRequest(
-            model_request(card),
-            tuple(documents),
-            positions,
-            basis_sizes=(),
-            batch_size=batch or spec["batch_size"],
+        entries = self._reader.prefixes(chosen["set"], chosen["start"], chosen["stop"])
+        texts = [(entry.id, entry.token_ids, entry.continuation_ids) for entry in entries]
+        return continuations_request(
+            model_request(card), texts, spec["tokens_per_text"], batch or spec["batch_size"]
         )
 
     def _generate(self, spec: Spec, batch: int | None) -> GenerateRequest:
@@ -131,6 +127,20 @@ class Requests:
             f"no model of this sweep is {identity['name']} with weights {identity['weights']}. "
             "Was the model changed? Start a new run."
         )
+
+
+def continuations_request(
+    model: ModelRequest,
+    texts: Sequence[tuple[str, TokenIds, TokenIds]],
+    tokens_per_text: int,
+    batch_size: int,
+) -> MeasureRequest:
+    """Ask about some tokens of how people went on, given (id, prefix, continuation) of each text."""
+    documents, positions = [], {}
+    for name, prefix, continuation in texts:
+        documents.append(TokenizedDocument(name, np.array(prefix + continuation)))
+        positions[name] = spread_evenly(len(prefix), len(prefix) + len(continuation), tokens_per_text)
+    return MeasureRequest(model, tuple(documents), positions, basis_sizes=(), batch_size=batch_size)
 
 
 def payload(lease: Lease, answer: AnyAnswer) -> Payload:

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 import bat
 from harness.config.schema import SweepConfig
 from harness.driver.executor import Executor
-from harness.driver.requests import model_request
+from harness.driver.requests import continuations_request, model_request
 from harness.jobs import Job, JobKind
-from harness.planning.materials import Materials
+from harness.planning.materials import Materials, ModelCard
 from harness.planning.planner import Plan
+from harness.planning.specs import LIKELIHOOD_TOKENS
 from workers.generation import GenerationSettings
+from workers.reading import DOCUMENTS_PER_BATCH
 from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest
 
 # What sampling needs on average, by the demo model at parameters that reject as much as the paper's choices.
@@ -32,6 +34,7 @@ UNIT_NAMES = {
 _CALIBRATION_TOKENS = 8
 _CALIBRATION_TEXTS = 8
 _CALIBRATION_DOCUMENTS = 4
+_CONTINUATIONS = ", continuations"
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,15 @@ def count_work(
     config: SweepConfig, plan: Plan, done: set[str], rates: dict[tuple[JobKind, str], float]
 ) -> list[Work]:
     """Count a plan's work by stage, kind and model; `rates` are seconds per unit."""
-    found: dict[tuple[int, JobKind, str], list[Job]] = {}
+    found: dict[tuple[int, JobKind, str, str], list[Job]] = {}
     for stage, job in plan.jobs:
         name = job.spec["model"]["name"] if "model" in job.spec else ""
-        found.setdefault((stage, job.kind, name), []).append(job)
+        found.setdefault((stage, job.kind, name, _pace(job, name)), []).append(job)
     work = []
-    for (stage, kind, model), jobs in found.items():
+    for (stage, kind, model, _), jobs in found.items():
         left = [job for job in jobs if job.id not in done]
         units = sum(_units(config, job) for job in left)
-        rate = rates.get((kind, model))
+        rate = rates.get((kind, _pace(jobs[0], model)))
         work.append(
             Work(
                 stage=config.stages[stage].name,
@@ -98,6 +101,9 @@ def calibrate(
             asked = MeasureRequest(request, documents, positions, tuple(config.measurement.basis_sizes))
             tokens = sum(map(len, positions.values()))
             rates[JobKind.MEASURE, name] = _seconds(executor, asked) / tokens
+        if any(_pace(job, name) != name for _, job in plan.jobs):
+            told(f"reading human continuations with {name}")
+            rates[JobKind.MEASURE, f"{name}{_CONTINUATIONS}"] = _continuation_rate(executor, materials, card)
     card = materials.card(config.features)
     told(f"reading with {card.info.name}")
     texts = _some_texts(materials)
@@ -106,6 +112,23 @@ def calibrate(
     )
     rates[JobKind.FEATURIZE, card.info.name] = _seconds(executor, asked_features) / len(texts)
     return rates
+
+
+def _pace(job: Job, model: str) -> str:
+    """What jobs of one pace have in common: human continuations are short, and take no programs."""
+    is_continuation = job.kind is JobKind.MEASURE and "prefixes" in job.spec
+    return f"{model}{_CONTINUATIONS}" if is_continuation else model
+
+
+def _continuation_rate(executor: Executor, materials: Materials, card: ModelCard) -> float:
+    prefix_set = materials.prefix_set(card, _some_split(materials.config))
+    asked = continuations_request(
+        model_request(card),
+        [(one.id, one.token_ids, one.continuation_ids) for one in prefix_set.prefixes[:_CALIBRATION_TEXTS]],
+        LIKELIHOOD_TOKENS,
+        DOCUMENTS_PER_BATCH,
+    )
+    return _seconds(executor, asked) / sum(map(len, asked.positions.values()))
 
 
 def _generation_rate(executor: Executor, materials: Materials, request: ModelRequest) -> float:

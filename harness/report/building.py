@@ -51,7 +51,7 @@ def build_report(reader: Reader, runs: Sequence[Run], *, device: str | None, sta
 
 # Titles, what stands before the parts, and the names with which the parts' own begin.
 _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Which methods write most like people", "", ("comparison", "mauve-by-method", "differences")),
+    ("Which methods write most like people", "", ("comparison", "mauve-by-method", "spreads", "differences")),
     (
         "What the texts are like",
         "Every statistic is of the continuations alone, in the tokens of the model; those of people are of "
@@ -151,7 +151,8 @@ def _with_model(sources: Sources, device: str, stage: Stage) -> list[Part | Miss
 
 
 def _without_model(reader: Reader, runs: Sequence[Run]) -> list[Missing]:
-    again = f"bat-harness report {runs[0].name} --with-model -o DIR --db {reader.address}"
+    named = " ".join(run.name for run in runs)
+    again = f"bat-harness report {named} --with-model -o DIR --db {reader.address}"
     return [
         Missing("Next tokens (Figures 1 and 4, Tables 5 to 11 of the paper)", "they take the model", again),
         Missing("Rank of the outputs (Figure 10 of the paper)", "it takes the model", again),
@@ -186,11 +187,14 @@ def _summary(reader: Reader, results: Results, tables: Sequence[Table]) -> str:
             ends = [(row.cells[0].low, row.cells[0].high) for row in table.rows]
             shown = [low for low, high in ends if low is not None and high is not None and low * high > 0]
             higher = sum(low > 0 for low in shown)
+            unknown = sum(low is None for low, _ in ends)
             sentences.append(
                 f"{counted(len(ends), 'basis-aware setting')} against the plain one that rejects as much "
                 f"human text: higher MAUVE for {higher}, lower for {len(shown) - higher}, and for "
-                f"{len(ends) - len(shown)} no difference that these texts can show."
+                f"{len(ends) - len(shown) - unknown} no difference that these texts can show."
             )
+            if unknown:
+                sentences.append(f"{counted(unknown, 'difference')} without an interval.")
     if results.unfinished:
         sentences.append(f"{counted(results.unfinished, 'job')} of the sweep not done yet.")
     return " ".join(sentences)

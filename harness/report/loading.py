@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
 
 from bat.errors import InvalidInputError
 from harness.config import MethodInstance, Resolved, Setting, SweepConfig, expand, from_identity, measurements
@@ -50,10 +52,12 @@ class _LoadedRun:
         self.unfinished = sum(one.total - one.done for one in progress)
         self._resolutions = {one.parameter: one for one in self.reader.resolutions(self.run.id)}
         self._score_jobs = list(self.reader.jobs(self.run.id, JobKind.SCORE, JobState.DONE))
+        self._specs = {job.id: job.spec for job in self._score_jobs}
         self._scores: dict[str, dict[str, StoredScore]] = {}
         for score in self.reader.scores([job.id for job in self._score_jobs]):
             self._scores.setdefault(score.job_id, {})[score.name] = score
         self._writers = self._find_writers()
+        self._check_models()
 
     def _find_writers(self) -> dict[str, StoredJob]:
         """The first generate job behind each score job: the others differ in their shard alone."""
@@ -64,6 +68,19 @@ class _LoadedRun:
         }
         found = self.reader.find_jobs(first.values())
         return {job_id: found[writer] for job_id, writer in first.items()}
+
+    def _check_models(self) -> None:
+        """A sweep tells models apart by name and precision here; what it loaded must be as distinct."""
+        known: dict[tuple[str, str], Any] = {}
+        for writer in self._writers.values():
+            model = writer.spec["model"]
+            named = (model["name"], model["dtype"])
+            if known.setdefault(named, model) != model:
+                raise InvalidInputError(
+                    f"a report needs one version of each model; run {self.run.name!r} has texts of "
+                    f"{named[0]} with weights {known[named]['weights'][:12]} and {model['weights'][:12]}, "
+                    "from two revisions. Run each revision as a sweep of its own."
+                )
 
     @property
     def prefix_sets(self) -> set[str]:
@@ -109,6 +126,7 @@ class _LoadedRun:
                     resolution=resolution,
                     prefix_set=prefix_set,
                     seeds=seeds,
+                    run_id=self.run.id,
                 )
 
     def human(self) -> Iterator[HumanScores]:
@@ -135,7 +153,7 @@ class _LoadedRun:
         return None if resolution is None else (instance.setting.at(resolution.value), resolution)
 
     def _scored(self, job_id: str) -> Scored:
-        spec = next(job.spec for job in self._score_jobs if job.id == job_id)
+        spec = self._specs[job_id]
         return Scored(
             seed=self._writers[job_id].spec["seed"],
             score_job=job_id,
@@ -186,8 +204,14 @@ def _check_alike(loaded: Sequence[_LoadedRun]) -> None:
                 f"runs of one report must continue the same human text; {first.run.name!r} has "
                 f"{first.corpus}, {other.run.name!r} has {other.corpus}. Report them one by one."
             )
-        shared = first.prefix_sets & other.prefix_sets
-        if first.prefix_sets and other.prefix_sets and not shared:
+        for key in ("features", "scoring.mauve"):
+            if attrgetter(key)(first.config) != attrgetter(key)(other.config):
+                raise InvalidInputError(
+                    f"runs of one report must make MAUVE in the same way; {first.run.name!r} and "
+                    f"{other.run.name!r} differ in {key}. Report them one by one."
+                )
+        models = {model.name for model in first.config.models} & {model.name for model in other.config.models}
+        if models and first.prefix_sets and other.prefix_sets and not first.prefix_sets & other.prefix_sets:
             raise InvalidInputError(
                 f"runs of one report must continue the same prefixes; {first.run.name!r} and "
                 f"{other.run.name!r} share none, though both are of {first.corpus}. Report them one by one, "

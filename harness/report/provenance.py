@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +11,6 @@ from typing import Any
 from harness.jobs import JobKind, Spec, canonical_json
 from harness.report.results import Results
 from harness.store import JobState, Reader, Run, StoredJob
-from harness.words import counted
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -23,7 +20,7 @@ _ROLES = {
     JobKind.FEATURIZE: "read texts for MAUVE",
     JobKind.SCORE: "lent its tokens to scores of human text",
 }
-_MACHINE = "machine"  # the one thing among a run's versions that is none
+_MACHINE = ("processor", "cores", "machine")  # what among a run's versions is none
 # Jobs done otherwise than planned that are listed one by one.
 _LISTED = 20
 
@@ -60,7 +57,7 @@ def _of_run(run: Run, *, several: bool) -> Iterator[tuple[str, str]]:
     version = run.config.get("result_version")
     if version is not None:
         yield f"version of results{suffix}", str(version)
-    libraries = sorted(item for item in run.versions.items() if item[0] != _MACHINE)
+    libraries = sorted(item for item in run.versions.items() if item[0] not in _MACHINE)
     named = ", ".join(f"{name} {value}" for name, value in libraries)
     yield f"versions at the latest start{suffix}", named or "not recorded"
     yield f"first start{suffix}", _date(run.created_at)
@@ -147,13 +144,14 @@ def _prefix_sets(reader: Reader, seen: _Seen) -> Iterator[tuple[str, str]]:
 
 
 def _hardware(results: Results) -> str:
-    processor = platform.processor() or platform.machine()
-    own = f"{processor}, {counted(os.cpu_count() or 1, 'core')}, {platform.system()}"
-    recorded = dict.fromkeys(
-        str(run.versions["machine"]) for run in results.runs if "machine" in run.versions
-    )
-    of_runs = f"; at the latest start: {', '.join(recorded)}" if recorded else ""
-    return f"{own}, of the machine that wrote this report{of_runs}"
+    """What the drivers ran on; runs of earlier versions recorded the architecture alone."""
+    recorded = []
+    for run in results.runs:
+        processor, cores, machine = (run.versions.get(key) for key in _MACHINE)
+        parts = [processor, f"{cores} cores" if cores else None, machine]
+        recorded.append(", ".join(str(part) for part in parts if part))
+    known = ", ".join(dict.fromkeys(text for text in recorded if text)) or "not recorded"
+    return f"{known} (of the driver at the latest start)"
 
 
 def _date(time: datetime) -> str:

@@ -37,6 +37,12 @@ class Result:
     resolution: Resolution | None  # how the parameter was found; None where it was written down
     prefix_set: str
     seeds: tuple[Scored, ...]  # at least one
+    run_id: int = 0  # runs of one name may differ
+
+    @property
+    def place(self) -> tuple[int, str, str, str, str]:
+        """What settings that are compared have in common: run, stage, model and prefixes."""
+        return (self.run_id, self.run, self.stage, self.model, self.prefix_set)
 
     @property
     def parameter(self) -> float | None:
@@ -101,7 +107,6 @@ class Results:
             return None
         reference = result.asked.parameter.reference
         for other in self.results:
-            same_place = (other.run, other.stage, other.model) == (result.run, result.stage, result.model)
-            if same_place and reference in (other.asked, other.setting):
+            if other.place == result.place and reference in (other.asked, other.setting):
                 return other
         return None

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from bat.errors import InvalidInputError
 from harness.jobs import JobKind
 from harness.report.building import build_tables
-from harness.report.parts import Table
+from harness.report.parts import Missing, Table
+from harness.report.tables import TABLES
 from harness.store import Reader, Run, StoredJob
 
 _Item = TypeVar("_Item")
@@ -47,7 +48,11 @@ class TracedCell:
 
 def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column: str) -> TracedCell:
     """Find a cell by the names on its table; the beginning of a name will do where it is the only one."""
-    tables = [part for part in build_tables(reader, runs)[1] if isinstance(part, Table)]
+    sources, parts = build_tables(reader, runs)
+    tables = [part for part in parts if isinstance(part, Table)]
+    if table in TABLES and not any(one.name.startswith(table) for one in tables):
+        missing = next(part for part in TABLES[table](sources) if isinstance(part, Missing))
+        raise InvalidInputError(f"there is no {table} here: {missing.why}. Make it with: {missing.command}")
     found = _choose("table", table, tables, lambda one: one.name)
     line = _choose(f"row of {found.name}", row, found.rows, lambda one: one.label)
     heading = _choose(f"column of {found.name}", column, found.columns[1:], str)

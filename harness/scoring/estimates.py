@@ -23,7 +23,7 @@ import numpy as np
 
 from bat.errors import InvalidInputError
 from harness.scoring.resampling import FloatArray
-from harness.scoring.summarize import held_to_range, interval_from_blocks, interval_from_resamples
+from harness.scoring.summarize import held_to_range, interval_from_blocks, interval_from_resamples, is_point
 from harness.store import StoredScore
 
 
@@ -134,6 +134,8 @@ def estimate(scores: Sequence[StoredScore]) -> Estimate:
     spread = _spread(scores)
     possible = []
     for one in spread.intervals():
+        if is_point(one.low, one.high):
+            continue
         low, high = held_to_range(scores[0].name, one.low, one.high)
         possible.append(replace(one, low=low, high=high))
     return Estimate(spread.value, tuple(possible))

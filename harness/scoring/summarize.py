@@ -108,7 +108,18 @@ def interval_from_blocks(value: float | None, left_out: npt.ArrayLike) -> Interv
 
 def held_to_range(name: str, low: float, high: float) -> tuple[float, float]:
     """An interval without what a score of that name can never be: no score is negative, some are shares."""
-    return max(low, 0.0), min(high, 1.0) if name.startswith(_SHARES) else high
+    return max(low, 0.0), min(high, 1.0) if is_share(name) else high
+
+
+def is_point(low: float, high: float) -> bool:
+    """Whether an interval has no width, but for rounding: then nothing was varied that matters, and it is
+    not known how much it would matter. What happens in no text of a sample may well happen in another."""
+    return math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def is_share(name: str) -> bool:
+    """Whether a score of that name lies between 0 and 1."""
+    return name.startswith(_SHARES)
 
 
 def rounded(values: npt.ArrayLike) -> list[float | None]:
@@ -149,7 +160,7 @@ def _entry(
     detail["left_out"] = rounded(left_out)
     low, high = interval
     if low is not None and high is not None:
-        low, high = held_to_range(name, low, high)
+        low, high = NO_INTERVAL if is_point(low, high) else held_to_range(name, low, high)
     return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)
 
 

@@ -113,6 +113,7 @@ SCORES = View(
                     CASE WHEN (jobs.spec -> 'texts' ->> 'human') IS NOT NULL THEN 'human' END) AS method,
            coalesce(writer.parameter, jobs.parameter) AS parameter,
            coalesce(writer.basis_size, jobs.basis_size) AS basis_size,
+           CAST(writer.spec ->> 'seed' AS integer) AS seed,
            scores.name, scores.value, scores.low, scores.high,
            scores.detail ->> 'source' AS interval_over, jobs.finished_at
     FROM scores

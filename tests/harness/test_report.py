@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from harness.report.building import build_tables
 from harness.report.parts import Table
 from harness.store import open_reader
 from tests.harness.driver.sweeps import make_driver, open_quick_store, tiny_sweep
+from tests.harness.report.finished import run_in_this_process
 from tests.harness.stores import run_command
 
 
@@ -124,6 +126,24 @@ def test_a_number_is_followed_to_the_jobs_it_came_from(
     assert "eta=0.01, seed 0" in words
     printed = run_command(capsys, "trace", "matching", "ba-eta=", "parameter", "--db", finished, code=1)
     assert "is the beginning of several" in printed
+
+
+def test_a_table_that_is_not_there_is_told_with_what_would_make_it(
+    text_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = run_in_this_process(tmp_path / "r.db", tiny_sweep(text_corpus))
+    told = run_command(capsys, "trace", "selection", "eta", "fake", "--db", address, code=1)
+    assert "there is no selection here: no candidates for a parameter have been scored" in told
+    assert "Make it with: bat-harness run configs/paper/selection.yaml" in told
+
+
+def test_the_commands_to_try_next_work(
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = run_command(capsys, "report", "--db", finished, "-o", str(tmp_path / "r"))
+    trace, query, _ = [line for line in printed.splitlines() if line.startswith("  bat-harness ")]
+    assert "mauve times 100 of eta=0.001" in run_command(capsys, *shlex.split(trace)[1:])
+    assert "prefix_text" in run_command(capsys, *shlex.split(query)[1:])
 
 
 def test_a_matched_parameter_is_followed_to_the_measurement(

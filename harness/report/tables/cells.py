@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
+from harness.report.names import parameter_text
 from harness.report.parts import Cell
 from harness.report.results import Result
 from harness.scoring.estimates import Difference, Estimate, Source, difference, estimate
+from harness.scoring.summarize import is_share
 from harness.store import StoredScore
 
 NOT_DEFINED = "not defined"
@@ -29,9 +31,19 @@ def significant(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")
 
 
-def parameter_text(value: float | None) -> str:
-    """A rule's parameter: 0.0009, 0.0123."""
-    return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+def show_of(name: str) -> Show:
+    """How a score is shown: shares with three decimals, all else with three digits."""
+    return three_decimals if is_share(name) else significant
+
+
+def three_decimals(value: float) -> str:
+    """0.005"""
+    return f"{value:.3f}"
+
+
+def signed_decimals(value: float) -> str:
+    """+0.005"""
+    return f"{value:+.3f}"
 
 
 def number_cell(
@@ -59,9 +71,10 @@ def interval_words(found: Estimate) -> str:
     return f"95% interval {main.low:.4g} to {main.high:.4g} over {main.source} ({main.count})"
 
 
-def scores_of(result: Result, name: str) -> list[StoredScore]:
-    """A score of each seed that has it."""
-    return [seed.scores[name] for seed in result.seeds if name in seed.scores]
+def scores_of(result: Result, name: str, seeds: Container[int] | None = None) -> list[StoredScore]:
+    """A score of each seed that has it, or of those among `seeds`."""
+    chosen = [scored for scored in result.seeds if seeds is None or scored.seed in seeds]
+    return [scored.scores[name] for scored in chosen if name in scored.scores]
 
 
 def has_score(result: Result, name: str) -> bool:
@@ -93,12 +106,14 @@ def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
     found = scores_of(result, name)
     if not found:
         return EMPTY
-    return number_cell(estimate(found), jobs_of(result), _how(name, result), plain=plain)
+    return number_cell(estimate(found), jobs_of(result), _how(name, result), show_of(name), plain=plain)
 
 
 def find_difference(first: Result, second: Result, name: str) -> Difference | None:
     """First minus second in one score, where both have it."""
-    one, other = scores_of(first, name), scores_of(second, name)
+    # The same random numbers on both sides: seeds that only one of them has are left out.
+    shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
+    one, other = scores_of(first, name, shared), scores_of(second, name, shared)
     return difference(one, other) if one and other else None
 
 
@@ -111,7 +126,7 @@ def difference_cell(first: Result, second: Result, name: str = "mauve") -> Cell:
     how = f"{name} of {first.label} minus that of {second.label}, paired by prefix"
     if name == "mauve":
         return number_cell(found.scaled(PERCENT), jobs, f"{how}, times 100", signed_decimal)
-    return number_cell(found, jobs, how, signed)
+    return number_cell(found, jobs, how, signed_decimals if is_share(name) else signed)
 
 
 def signed_decimal(value: float) -> str:
@@ -146,4 +161,6 @@ def parameter_cell(result: Result) -> Cell:
 
 def _how(name: str, result: Result) -> str:
     count = len(scores_of(result, name.split()[0]))
-    return f"{name} of {result.label}, " + ("one seed" if count == 1 else f"mean over {count} seeds")
+    how = f"{name} of {result.label}, " + ("one seed" if count == 1 else f"mean over {count} seeds")
+    decided = result.resolution
+    return how if decided is None else f"{how}; its parameter: {decided.value:.6g}, {decided.how}"

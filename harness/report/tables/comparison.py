@@ -21,7 +21,7 @@ from harness.report.tables.cells import (
     one_decimal,
     spread_cell,
 )
-from harness.report.tables.labels import compared, config_of, distinct, labels, models_of
+from harness.report.tables.labels import compared, config_of, distinct, labels, models_of, table_names
 from harness.report.tables.sources import Sources
 from harness.scoring.estimates import Difference, Source, words
 from harness.words import counted
@@ -46,8 +46,21 @@ def comparison(sources: Sources) -> list[Table | Missing]:
             rows=rows,
             notes=tuple(_spread_notes(results)),
             paper=f"{paper.PLACES['comparison']} of the paper",
-        )
+        ),
+        *([] if one_model else _spread_tables(results)),
     ]
+
+
+def _spread_tables(results: Sequence[Result]) -> list[Table | Missing]:
+    """For each of several models, the interval of each source in a column of its own."""
+    models = list(models_of(results))
+    tables: list[Table | Missing] = []
+    for name, model in zip(table_names("spreads", models), models, strict=True):
+        own = distinct(result for result in results if result.model == model)
+        columns, rows = _spreads(own, _best(own))
+        caption = "MAUVE times 100, and its 95% intervals by what was varied: prefixes in brackets beside it."
+        tables.append(Table(name, f"MAUVE and what it varies with, {model}", caption, columns, rows))
+    return tables
 
 
 def differences(sources: Sources) -> list[Table | Missing]:
@@ -89,8 +102,8 @@ def differences(sources: Sources) -> list[Table | Missing]:
             name="differences",
             title="Basis-aware methods against plain ones of equal rejection rate",
             caption="Basis-aware minus plain, paired by prefix, with 95% intervals. MAUVE is times 100. The "
-            "sign test asks on how many blocks of prefixes the basis-aware method has the higher MAUVE "
-            "(exact, two-sided).",
+            "sign test asks on how many of the blocks of prefixes the difference is positive, by jackknife "
+            "pseudo-values (exact, two-sided).",
             columns=("methods", "MAUVE", "sign test", *others),
             rows=tuple(rows),
             notes=tuple(notes),

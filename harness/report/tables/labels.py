@@ -38,7 +38,8 @@ def distinct(results: Iterable[Result], *, by_role: bool = False) -> list[Result
 def config_of(results: Results, result: Result) -> SweepConfig:
     """The sweep that a result is of."""
     for run, config in zip(results.runs, results.configs, strict=True):
-        if run.name == result.run and result.method in {method.title for method in config.methods}:
+        same_run = run.name == result.run and result.run_id in (0, run.id)
+        if same_run and result.method in {method.title for method in config.methods}:
             return config
     raise InvalidInputError(
         f"every result must be of a method of its run's sweep; run {result.run!r} has no {result.method!r}."

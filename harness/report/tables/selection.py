@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.report import paper
+from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result
-from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, parameter_text
+from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, scores_of
 from harness.report.tables.labels import candidates, config_of, labels, models_of, paper_columns
 from harness.report.tables.sources import Sources
 
@@ -18,7 +19,7 @@ from harness.report.tables.sources import Sources
 class _Choice:
     """The candidates of one method for one model, as far as they are scored."""
 
-    scored: tuple[Result, ...]
+    scored: tuple[Result, ...]  # all their seeds are
     asked: int  # how many there are to be
 
     @property
@@ -69,19 +70,22 @@ def selection(sources: Sources) -> list[Table | Missing]:
 
 def _by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Candidates by what their method is called, with the run and the stage where that is not enough."""
-    places = {(result.run, result.stage, result.method) for result in results}
+    places = {(result.run_id, result.stage, result.method, result.setting.constraints) for result in results}
     found: dict[str, list[Result]] = {}
     for result in results:
-        alone = sum(method == result.method for _, _, method in places) == 1
-        title = result.method if alone else f"{result.run}, {result.stage}, {result.method}"
+        alone = sum(method == result.method for _, _, method, _ in places) == 1
+        size = "" if result.setting.constraints is None else f" (c={result.setting.constraints})"
+        title = result.method if alone else f"{result.run}, {result.stage}, {result.method}{size}"
         found.setdefault(title, []).append(result)
     return found
 
 
 def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:
-    own = tuple(result for result in group if result.model == model)
-    method = config_of(sources.results, own[0]).get_method(own[0].method)
-    return _Choice(own, len(list(method.literals())) * len(method.basis_sizes))
+    own = [result for result in group if result.model == model]
+    config = config_of(sources.results, own[0])
+    seeds = len(config.seeds_of(config.get_stage(own[0].stage)))
+    scored = tuple(result for result in own if len(scores_of(result, "mauve")) == seeds)
+    return _Choice(scored, len(list(config.get_method(own[0].method).literals())))
 
 
 def _candidate_rows(

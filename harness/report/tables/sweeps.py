@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from harness.report import paper
+from harness.report.names import parameter_text
 from harness.report.parts import Missing, Row, Table
 from harness.report.results import Result, Scored
 from harness.report.tables.cells import (
@@ -14,7 +15,6 @@ from harness.report.tables.cells import (
     has_score,
     mauve_cell,
     parameter_cell,
-    parameter_text,
 )
 from harness.report.tables.labels import table_names
 from harness.report.tables.rejection import rate_cell
@@ -35,7 +35,7 @@ def eta_sweep(sources: Sources) -> list[Table | Missing]:
         if result.setting.rule != "ba-eta" or plain is None or plain.setting.rule != "eta":
             continue
         if has_score(result, "mauve") and has_score(plain, "mauve"):
-            key = (result.run, result.stage, result.model, result.prefix_set, result.setting.constraints)
+            key = (*result.place, result.setting.constraints)
             groups.setdefault(key, []).append((result, plain))
     several = [pairs for pairs in groups.values() if len({plain.setting for _, plain in pairs}) > 1]
     found = _once(several, lambda pair: (*pair[0].seeds, *pair[1].seeds))
@@ -52,8 +52,8 @@ def constraints(sources: Sources) -> list[Table | Missing]:
     groups: dict[tuple[object, ...], list[Result]] = {}
     for result in sources.results.results:
         if result.setting.constraints is not None and has_score(result, "mauve"):
-            place = (result.run, result.stage, result.model, result.prefix_set)
-            groups.setdefault((*place, result.setting.rule, result.asked.parameter), []).append(result)
+            key = (*result.place, result.setting.rule, result.asked.parameter)
+            groups.setdefault(key, []).append(result)
     several = [group for group in groups.values() if len({one.setting.constraints for one in group}) > 1]
     found = _once(several, lambda result: result.seeds)
     if not found:

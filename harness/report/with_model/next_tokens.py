@@ -57,7 +57,7 @@ def next_token_parts(
 def _table(place: int, prompt: Prompt, found: NextTokens, texts: Sequence[str], model: str) -> Table:
     return Table(
         name=f"next-tokens-{place}",
-        title=f"Next tokens after “{prompt.text}”",
+        title=f"Next tokens after “{prompt.title}”",
         caption=f"A subset of the next tokens according to {model}: the likeliest, and the likeliest of "
         "those on which basis-aware methods and their plain forms differ, and whether each is accepted. The "
         f"distribution has an entropy of {found.entropy:.2f} nats.",

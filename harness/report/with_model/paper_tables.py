@@ -14,7 +14,7 @@ def paper_table(place: int) -> Table:
     [printed] = [one for one in NEXT_TOKENS if one.prompt == prompt.text]
     return Table(
         name=f"next-tokens-{place}-paper",
-        title=f"The paper's next tokens after “{prompt.text}”",
+        title=f"The paper's next tokens after “{prompt.title}”",
         caption="From GPT-2, as the paper prints it; it does not give the parameters.",
         columns=("Rank", "Prob", "Token", *METHODS),
         rows=tuple(

@@ -11,6 +11,7 @@ from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.schema import SweepConfig
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
+from harness.report.tables.labels import shown
 from harness.report.with_model.next_tokens import next_token_parts
 from harness.report.with_model.paper_tables import paper_table
 from harness.report.with_model.prompts import PROMPTS
@@ -55,12 +56,13 @@ def model_parts(results: Results, device: str, stage: Stage) -> Iterator[Table |
 def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
     """The run's own settings of a model, each rule once, and the constraints of the basis-aware ones."""
     found: dict[str, Rule] = {}
-    constraints = DEFAULT_CONSTRAINTS
-    for result in results.results:
+    constraints: int | None = None
+    for result in shown(results):
         if result.model == model and result.setting.rule not in found and len(found) < _MOST_RULES:
             found[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
-            constraints = result.setting.constraints or constraints
-    return list(found.values()) or [bat.get_rule(*rule) for rule in _RULES], constraints
+            constraints = constraints or result.setting.constraints
+    rules = list(found.values()) or [bat.get_rule(*rule) for rule in _RULES]
+    return rules, constraints or DEFAULT_CONSTRAINTS
 
 
 def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> list[TokenizedDocument]:

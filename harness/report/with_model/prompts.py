@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_TITLE = 40  # letters
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -15,6 +17,11 @@ class Prompt:
 
     text: str
     paper: str
+
+    @property
+    def title(self) -> str:
+        """The prompt as a heading has room for it: its end, which matters most."""
+        return self.text if len(self.text) <= _TITLE else f"...{self.text[-_TITLE:]}"
 
 
 PROMPTS = (

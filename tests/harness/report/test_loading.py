@@ -108,3 +108,25 @@ def test_runs_of_other_text_are_not_compared(tmp_path: Path, text_corpus: Path) 
         assert len(both.results) == 4
         assert len(both.human) == 1
         assert len(list(reader.jobs(tiny.id, JobKind.SCORE))) == 3
+
+
+def test_runs_that_make_mauve_in_another_way_are_not_compared(text_corpus: Path, tmp_path: Path) -> None:
+    file = tmp_path / "ways.db"
+    run_in_this_process(file, tiny_sweep(text_corpus))
+    scoring = {"mauve": {"kmeans_seeds": [26], "kmeans_redo": 1}, "resamples": 4}
+    address = run_in_this_process(file, tiny_sweep(text_corpus, name="other", scoring=scoring))
+    with open_reader(address) as reader:
+        runs = [reader.get_run(name) for name in ("tiny", "other")]
+        with pytest.raises(InvalidInputError, match=r"'tiny' and 'other' differ in scoring\.mauve"):
+            load_results(reader, runs)
+
+
+def test_two_versions_of_one_model_are_not_mixed(text_corpus: Path, tmp_path: Path) -> None:
+    address = run_in_this_process(tmp_path / "two.db", tiny_sweep(text_corpus))
+    with sqlite3.connect(tmp_path / "two.db") as connection:
+        connection.execute(
+            "UPDATE jobs SET spec = json_set(spec, '$.model.weights', 'others') "
+            "WHERE kind = 'generate' AND method = 'ba-eta'"
+        )
+    with open_reader(address) as reader, pytest.raises(InvalidInputError, match="one version of each model"):
+        load_results(reader, [reader.get_run("tiny")])

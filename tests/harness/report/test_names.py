@@ -11,7 +11,11 @@ from harness.report.names import name_of, short_name
     [
         (("eta", 0.0009), "eta=0.0009"),
         (("ba-eta", 0.015323762230662102, 20), "ba-eta=0.0153 (c=20)"),
-        (("top-k", 50.0), "top-k=50"),
+        (("top-k", 1000.0), "top-k=1000"),
+        (("nucleus", 0.9996), "nucleus=0.9996"),
+        (("nucleus", 0.92), "nucleus=0.92"),
+        (("nucleus", 1.0), "nucleus=1"),
+        (("epsilon", 6.233392008594806e-06), "epsilon=6.23e-06"),
         (("ancestral", None), "ancestral"),
     ],
 )

@@ -14,9 +14,12 @@ from sqlalchemy import update
 
 from harness.config import parse_config, run_identity
 from harness.jobs import JobKind
+from harness.planning.finished import stored_identity
 from harness.report.provenance import provenance
+from harness.report.results import Results
 from harness.store import Reader, open_reader
 from harness.store.tables import JobRow
+from tests.harness.driver.sweeps import open_quick_store, tiny_sweep
 from tests.harness.report.formats.sampled_store import (
     PREFIX_SET,
     SETTINGS,
@@ -67,7 +70,7 @@ def test_the_run_and_its_configuration(facts: dict[str, str], reader: Reader) ->
 
 def test_versions_and_machine(facts: dict[str, str]) -> None:
     assert facts["versions at the latest start"] == "python 3.11, torch 2.13"
-    assert "of the machine that wrote this report; at the latest start: x86_64" in facts["hardware"]
+    assert facts["hardware"] == "x86_64 (of the driver at the latest start)"
 
 
 def test_models_with_their_fingerprints_and_what_they_did(facts: dict[str, str]) -> None:
@@ -116,3 +119,14 @@ def test_a_run_without_a_job_has_its_provenance(tmp_path: Path, reader: Reader) 
     assert facts["versions at the latest start"] == "not recorded"
     assert facts["jobs done otherwise than planned"] == "none"
     assert not {"last job finished", "corpus", "models", "version of results"} & set(facts)
+
+
+def test_the_processor_is_told_where_a_run_recorded_it(tmp_path: Path) -> None:
+    with open_quick_store(tmp_path / "r.db") as store:
+        versions = {"machine": "x86_64", "processor": "Fast Chip", "cores": "64", "torch": "2"}
+        run_id = store.add_run("tiny", stored_identity(tiny_sweep(tmp_path)), versions)
+        run = store.get_run(run_id)
+        results = Results((run,), (tiny_sweep(tmp_path),), (), (), (), 0)
+        facts = dict(provenance(store, results))
+    assert facts["hardware"] == "Fast Chip, 64 cores, x86_64 (of the driver at the latest start)"
+    assert facts["versions at the latest start"] == "torch 2"

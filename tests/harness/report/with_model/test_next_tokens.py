@@ -36,7 +36,7 @@ def test_there_is_a_table_for_each_prompt_and_a_figure_of_all(parts: list[Table 
     assert picture.name == "next-tokens"
     for table, prompt in zip(tables, PROMPTS, strict=True):
         assert isinstance(table, Table)
-        assert prompt.text in table.title
+        assert prompt.title in table.title
         assert table.columns == ("Rank", "Prob", "Token", "eta=0.05", "ba-eta=0.2", "typical=0.5")
         assert len(table.rows) == TOKENS
         assert all(len(row.cells) == len(table.columns) - 1 for row in table.rows)

@@ -66,7 +66,7 @@ def test_texts_without_any_token_are_not_defined_where_tokens_are_needed(family:
     resampling = Resampling(3, resamples)
     for entry in summarize(FAMILIES[family](texts, resampling), texts, resampling):
         assert (entry.value is not None) == (entry.name in OF_TEXTS), entry.name
-        assert (entry.low is not None) == (entry.name in OF_TEXTS), entry.name
+        assert entry.low is None, entry.name  # all texts are alike, and not one differs under resampling
 
 
 @pytest.mark.parametrize("family", NAMES)
