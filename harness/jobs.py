@@ -49,6 +49,12 @@ class Job:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def is_commit(revision: str | None) -> bool:
+    """Whether the revision in a model's identity is a commit; models that are no repository tell otherwise
+    what they are."""
+    return revision is not None and len(revision) == 40
+
+
 def canonical_json(value: Any) -> str:
     """The one spelling of a JSON value: sorted keys, no spaces, shortest floats, ASCII.
 

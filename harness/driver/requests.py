@@ -13,7 +13,7 @@ from bat.errors import InvalidInputError
 from harness.config.schema import Features, Model
 from harness.driver.executor import AnyAnswer, AnyRequest, ScoreAnswer
 from harness.driver.score_requests import score_request
-from harness.jobs import JobKind, Spec
+from harness.jobs import JobKind, Spec, is_commit
 from harness.planning.materials import Materials, ModelCard
 from harness.store import (
     FeatureRows,
@@ -160,5 +160,4 @@ def payload(lease: Lease, answer: AnyAnswer) -> Payload:
 def model_request(card: ModelCard) -> ModelRequest:
     """What to ask a worker for: the model as the sweep names it, at the commit that the plan found."""
     found = card.info.revision
-    is_commit = found is not None and len(found) == 40  # other models tell what they are in other words
-    return replace(card.request, revision=found) if is_commit else card.request
+    return replace(card.request, revision=found) if is_commit(found) else card.request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from harness.report.loading import load_cost, load_results
+from harness.report.loading import load_cost, load_results, load_revisions
 from harness.report.parts import Missing, Part, Picture, Report, Section, Table
 from harness.report.results import Results
 from harness.report.tables import Sources, build
@@ -37,7 +37,10 @@ def build_report(reader: Reader, runs: Sequence[Run], *, device: str | None, sta
     told(2)
     parts.add(_samples(reader, sources.results))
     told(3)
-    parts.add(_with_model(sources, device, stage) if device is not None else _without_model(reader, runs))
+    if device is None:
+        parts.add(_without_model(reader, runs))
+    else:
+        parts.add(_with_model(reader, sources.results, device, stage))
     parts.add([_human_judges(reader, runs)])
     _check_not_empty(reader, sources.results, parts)
     return Report(
@@ -141,13 +144,18 @@ def _samples(reader: Reader, results: Results) -> list[Part | Missing]:
     from harness.report.samples import side_by_side
     from harness.report.tokenizers import token_texts
 
-    return [side_by_side(reader, results, token_texts)]
+    revisions = load_revisions(reader, results)
+
+    def decode(model: str, context: Sequence[int], tokens: Sequence[int]) -> list[str]:
+        return token_texts(model, context, tokens, revisions.get(model))
+
+    return [side_by_side(reader, results, decode)]
 
 
-def _with_model(sources: Sources, device: str, stage: Stage) -> list[Part | Missing]:
+def _with_model(reader: Reader, results: Results, device: str, stage: Stage) -> list[Part | Missing]:
     from harness.report.with_model.parts import model_parts
 
-    return list(model_parts(sources.results, device, stage))
+    return list(model_parts(results, load_revisions(reader, results), device, stage))
 
 
 def _without_model(reader: Reader, runs: Sequence[Run]) -> list[Missing]:

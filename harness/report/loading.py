@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 from bat.errors import InvalidInputError
 from harness.config import MethodInstance, Resolved, Setting, SweepConfig, expand, from_identity, measurements
-from harness.jobs import JobKind, Spec
+from harness.jobs import JobKind, Spec, is_commit
 from harness.planning.finished import resolution_name
 from harness.report.results import Cost, HumanScores, Measured, Result, Results, Scored
 from harness.store import JobState, Reader, Resolution, Run, StoredJob, StoredScore
@@ -26,10 +26,18 @@ def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
         runs=tuple(runs),
         configs=tuple(one.config for one in loaded),
         results=tuple(result for one in loaded for result in one.results()),
-        human=tuple({human.score_job: human for one in loaded for human in one.human()}.values()),
-        measured=tuple(dict.fromkeys(measured for one in loaded for measured in one.measured())),
+        human=_merged(human for one in loaded for human in one.human()),
+        measured=tuple({measured.jobs: measured for one in loaded for measured in one.measured()}.values()),
         unfinished=sum(one.unfinished for one in loaded),
     )
+
+
+def load_revisions(reader: Reader, results: Results) -> dict[str, str]:
+    """The commits of hub models that texts were written with, by the names of the models."""
+    first = {result.model_name: result.seeds[0].generate_jobs[0] for result in results.results}
+    jobs = reader.find_jobs(first.values())
+    found = {name: jobs[job].spec["model"]["revision"] for name, job in first.items()}
+    return {name: revision for name, revision in found.items() if is_commit(revision)}
 
 
 def load_cost(reader: Reader, result: Result) -> Cost:
@@ -144,7 +152,7 @@ class _LoadedRun:
             own = [job for job in jobs if self._title_of(job.spec) == wanted.model]
             if own and all(job.state is JobState.DONE for job in own):
                 sizes = tuple(own[0].spec["basis_sizes"])
-                yield Measured(wanted.model, sizes, tuple(job.id for job in own))
+                yield Measured(wanted.model, sizes, tuple(job.id for job in own), self.run.id)
 
     def _resolve(self, instance: MethodInstance) -> tuple[Setting, Resolution | None] | None:
         if isinstance(instance.setting.parameter, Resolved):
@@ -168,6 +176,16 @@ class _LoadedRun:
             if (_full_name(model.name), model.dtype) == named:
                 return model.title
         return str(named[0])
+
+
+def _merged(found: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
+    """One entry for each model and set of prefixes, with the scores that any run has of it."""
+    merged: dict[tuple[str, str], HumanScores] = {}
+    for human in found:
+        key = (human.model, human.prefix_set)
+        first = merged.setdefault(key, human)
+        merged[key] = replace(first, scores={**human.scores, **first.scores})
+    return tuple(merged.values())
 
 
 def _full_name(name: str) -> str:

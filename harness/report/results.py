@@ -73,6 +73,7 @@ class Measured:
     model: str
     basis_sizes: tuple[int, ...]
     jobs: tuple[str, ...]
+    run_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,12 @@ class Sources:
     def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
         """The human text that tells a result's rejection rate, if its model has measured any."""
         wanted = result.setting.constraints
-        for measured in self.results.measured:
-            if measured.model == result.model and (wanted is None or wanted in measured.basis_sizes):
-                return measured, self.measurement(measured)
-        return None
+        fitting = [
+            measured
+            for measured in self.results.measured
+            if measured.model == result.model and (wanted is None or wanted in measured.basis_sizes)
+        ]
+        if not fitting:
+            return None
+        chosen = min(fitting, key=lambda measured: measured.run_id != result.run_id)  # its own run's, if any
+        return chosen, self.measurement(chosen)

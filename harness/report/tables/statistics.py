@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import HumanScores, Result
-from harness.report.tables.cells import EMPTY, has_score, jobs_of, number_cell, score_cell, scores_of, signed
+from harness.report.tables.cells import (
+    EMPTY,
+    has_score,
+    jobs_of,
+    number_cell,
+    score_cell,
+    scores_of,
+    show_of,
+    signed,
+)
 from harness.report.tables.labels import labels, models_of, shown, table_names
 from harness.report.tables.sources import Sources
 from harness.scoring.estimates import difference, estimate
@@ -95,7 +104,8 @@ def _human_cell(human: HumanScores, name: str) -> Cell:
     if name not in human.scores:
         return EMPTY
     how = f"{name} of what people wrote after the same prefixes"
-    return number_cell(estimate([human.scores[name]]), [human.score_job], how)
+    found = human.scores[name]
+    return number_cell(estimate([found]), [found.job_id], how, show_of(name))
 
 
 def _to_human_cell(result: Result, human: HumanScores | None) -> Cell:

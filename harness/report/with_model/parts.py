@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import bat
 from bat.errors import InvalidInputError
@@ -29,12 +29,17 @@ _MOST_RULES = 6  # columns that fit a page
 _PREFIXES_PER_DOCUMENT = 64
 
 
-def model_parts(results: Results, device: str, stage: Stage) -> Iterator[Table | Picture | Missing]:
-    """Next tokens after the paper's prompts, and the rank of the outputs before and after truncation."""
+def model_parts(
+    results: Results, revisions: Mapping[str, str], device: str, stage: Stage
+) -> Iterator[Table | Picture | Missing]:
+    """Next tokens after the paper's prompts, and the rank of the outputs before and after truncation.
+
+    `revisions` are the commits of hub models that the texts were written with.
+    """
     config = results.configs[0]
     model = config.models[0]
     told = stage(f"Loading {model.title}", 1)
-    loaded = models.load(model.name, device, model.dtype, model.revision)
+    loaded = models.load(model.name, device, model.dtype, revisions.get(model.name, model.revision))
     told(1)
     rules, constraints = _rules(results, model.title)
     parts = next_token_parts(loaded, rules, constraints, stage("Next tokens", len(PROMPTS)))

@@ -9,7 +9,7 @@ import pytest
 
 from bat.errors import InvalidInputError
 from harness.jobs import JobKind
-from harness.report.loading import load_cost, load_results
+from harness.report.loading import load_cost, load_results, load_revisions
 from harness.store import open_reader
 from tests.harness.driver.sweeps import tiny_sweep, write_corpus
 from tests.harness.report.finished import run_in_this_process
@@ -119,6 +119,35 @@ def test_runs_that_make_mauve_in_another_way_are_not_compared(text_corpus: Path,
         runs = [reader.get_run(name) for name in ("tiny", "other")]
         with pytest.raises(InvalidInputError, match=r"'tiny' and 'other' differ in scoring\.mauve"):
             load_results(reader, runs)
+
+
+def test_what_one_run_lacks_of_human_text_another_may_have(text_corpus: Path, tmp_path: Path) -> None:
+    file = tmp_path / "both.db"
+    settings = {"mauve": {"kmeans_seeds": [25], "kmeans_redo": 1}, "resamples": 4}
+    few = tiny_sweep(text_corpus, name="few", scoring={**settings, "statistics": ["length"]})
+    run_in_this_process(file, few)
+    address = run_in_this_process(file, tiny_sweep(text_corpus))
+    with open_reader(address) as reader:
+        runs = [reader.get_run(name) for name in ("few", "tiny")]
+        alone, both = load_results(reader, runs[:1]), load_results(reader, runs)
+    assert set(alone.human[0].scores) == {"length", "ended", "empty"}
+    [merged] = both.human
+    assert set(merged.scores) > {"length", "perplexity"}
+    assert merged.scores["length"].job_id == alone.human[0].score_job
+    # Both have measured the same text, in the same jobs.
+    assert len(both.measured) == 1
+
+
+def test_commits_are_known_where_models_have_any(text_corpus: Path, tmp_path: Path) -> None:
+    address = run_in_this_process(tmp_path / "r.db", tiny_sweep(text_corpus))
+    with open_reader(address) as reader:
+        results = load_results(reader, [reader.get_run("tiny")])
+        assert load_revisions(reader, results) == {}
+    commit = "0123456789abcdef" * 2 + "01234567"
+    with sqlite3.connect(tmp_path / "r.db") as connection:
+        connection.execute("UPDATE jobs SET spec = json_set(spec, '$.model.revision', ?)", (commit,))
+    with open_reader(address) as reader:
+        assert load_revisions(reader, results) == {results.results[0].model_name: commit}
 
 
 def test_two_versions_of_one_model_are_not_mixed(text_corpus: Path, tmp_path: Path) -> None:
