@@ -106,12 +106,19 @@ class Driver:
             while pool is not None and self.leases:  # asked to stop: finish what runs
                 self._collect(pool)
         finally:
-            if pool is not None:
-                pool.close()
-            # Only now does nobody work at them any more.
-            if self.leases:
-                self.store.release(list(self.leases.values()))
+            try:
+                if pool is not None:
+                    pool.close()
+            finally:
+                self._let_go()
         return self._conclude(plan)
+
+    def _let_go(self) -> None:
+        """Give back every lease, now that nobody works at the jobs any more."""
+        if self.leases:
+            self.store.release(list(self.leases.values()))
+        # One that was claimed at the very moment of being told to leave may not be among them.
+        self.store.take_back(self.owner)
 
     def _take_back_from_the_dead(self) -> None:
         """Do not wait for the leases of a driver that was killed: on SQLite, it was on this machine."""

@@ -175,6 +175,23 @@ def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
     assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
 
 
+def test_left_in_the_middle_of_a_claim_nothing_stays_leased(
+    store: Store, text_corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = make_driver(store, tiny_sweep(text_corpus), LocalPool)
+
+    def leave(lease: object) -> AnyRequest:
+        raise KeyboardInterrupt
+
+    # The jobs are claimed, and the driver has written down none of them yet.
+    monkeypatch.setattr(driver.requests, "build", leave)
+    with pytest.raises(KeyboardInterrupt):
+        driver.run()
+    assert store.owners() == []
+    monkeypatch.undo()
+    assert make_driver(store, tiny_sweep(text_corpus), LocalPool).run().complete
+
+
 def test_texts_that_end_at_once_are_scored_as_empty(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
