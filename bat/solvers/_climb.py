@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Called directly: for matrices of twenty rows, numpy's functions around these take longer than they do.
-from scipy.linalg.lapack import dgesv, dgetrs, dpotrf, dtrtri
-
 from bat.program import FloatArray, Goal, IntArray
 from bat.solvers import _simplex, _sweep, _workspace
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
@@ -61,6 +58,9 @@ def _whitening(covariance: FloatArray) -> FloatArray:
     floor = 1e-8 * np.trace(covariance) / max(c, 1)
     if not floor > 0.0:  # all mass on one token
         return np.eye(c)
+    # Called directly: for matrices of twenty rows, numpy's functions around these take longer than they do.
+    from scipy.linalg.lapack import dpotrf, dtrtri  # late, for those who only want the rules
+
     covariance[np.diag_indices(c)] += floor
     factor, failed = dpotrf(covariance, lower=1, clean=1)
     spread, singular = dtrtri(factor, lower=1)
@@ -69,6 +69,8 @@ def _whitening(covariance: FloatArray) -> FloatArray:
 
 def _solve_twice(system: FloatArray, right: FloatArray) -> FloatArray:
     """Solve, and solve again for what was left over; least squares where that is not possible."""
+    from scipy.linalg.lapack import dgesv, dgetrs
+
     rows, columns = system.shape
     if rows == columns:
         factors, swaps, solution, singular = dgesv(system, right)

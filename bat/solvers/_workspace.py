@@ -138,15 +138,16 @@ def publish(tokens, side, start, stop, side_of, outside):  # type: ignore[no-unt
 def leave_groups(joined, start, side_of, outside, moved, mass, columns, below_sum):  # type: ignore[no-untyped-def]
     """Take ``joined``, now in the slots from ``start`` on, out of the groups outside, and the tokens that
     ``moved`` is the sum of into the group below. Returns how many left that group, and their mass."""
-    r = below_sum.shape[0]
     count, total = 0, 0.0
-    below_sum += moved
+    leaving = np.zeros(joined.shape[0])  # masses that leave the group below
     for q in range(joined.shape[0]):
-        token, slot = joined[q], start + q
-        outside[token] = 0.0
-        total += mass[slot]
-        if side_of[token] < 0.0:
+        outside[joined[q]] = 0.0
+        total += mass[start + q]
+        if side_of[joined[q]] < 0.0:
             count += 1
-            for k in range(r):
-                below_sum[k] -= mass[slot] * columns[k, slot]
+            leaving[q] = mass[start + q]
+    below_sum += moved
+    if count > 0:
+        # Row by row, as the matrix lies in memory: with hundreds of rows, columns would miss the cache.
+        below_sum -= weighted_column(columns[:, start : start + joined.shape[0]], leaving)
     return count, total
