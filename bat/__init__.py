@@ -8,42 +8,80 @@ candidate_set         every token of a context that is accepted, exactly
 sample                a next token for each row of a batch
 explain               why a token was accepted or refused
 Key, uniforms         random numbers addressed by (seed, run, prefix, sample, step)
+
+A name is imported from its module when it is first asked for: whoever wants an error or the names of the
+rules should not wait for the compiler of the solvers.
 """
 
-from bat.basis import Basis
-from bat.candidates import CandidateSet, candidate_set
-from bat.errors import BatError, InvalidInputError, SolverUnavailableError
-from bat.explain import Explanation, explain
-from bat.program import Certificate, Status
-from bat.random import Key, uniforms
-from bat.rules import Rule, get_rule, rule_names
-from bat.sampling import Acceptance, Samples, sample
-from bat.thresholds import CriticalThresholds, Decisions, Verdict, critical_thresholds, decide
-from bat.validation import softmax
+from __future__ import annotations
 
-__all__ = [
-    "Acceptance",
-    "Basis",
-    "BatError",
-    "CandidateSet",
-    "Certificate",
-    "CriticalThresholds",
-    "Decisions",
-    "Explanation",
-    "InvalidInputError",
-    "Key",
-    "Rule",
-    "Samples",
-    "SolverUnavailableError",
-    "Status",
-    "Verdict",
-    "candidate_set",
-    "critical_thresholds",
-    "decide",
-    "explain",
-    "get_rule",
-    "rule_names",
-    "sample",
-    "softmax",
-    "uniforms",
-]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bat.acceptance import Acceptance as Acceptance
+    from bat.basis import Basis as Basis
+    from bat.candidates import CandidateSet as CandidateSet
+    from bat.candidates import candidate_set as candidate_set
+    from bat.errors import BatError as BatError
+    from bat.errors import InvalidInputError as InvalidInputError
+    from bat.errors import SolverUnavailableError as SolverUnavailableError
+    from bat.explanation import Explanation as Explanation
+    from bat.explanation import explain as explain
+    from bat.program import Certificate as Certificate
+    from bat.program import Status as Status
+    from bat.random import Key as Key
+    from bat.random import uniforms as uniforms
+    from bat.rules import Rule as Rule
+    from bat.rules import get_rule as get_rule
+    from bat.rules import rule_names as rule_names
+    from bat.sampling import Samples as Samples
+    from bat.sampling import sample as sample
+    from bat.thresholds import CriticalThresholds as CriticalThresholds
+    from bat.thresholds import Decisions as Decisions
+    from bat.thresholds import Verdict as Verdict
+    from bat.thresholds import critical_thresholds as critical_thresholds
+    from bat.thresholds import decide as decide
+    from bat.validation import softmax as softmax
+
+# No public name is that of a module here: importing that module would put it in the name's place.
+_MODULES = {
+    "Acceptance": "acceptance",
+    "Basis": "basis",
+    "BatError": "errors",
+    "CandidateSet": "candidates",
+    "Certificate": "program",
+    "CriticalThresholds": "thresholds",
+    "Decisions": "thresholds",
+    "Explanation": "explanation",
+    "InvalidInputError": "errors",
+    "Key": "random",
+    "Rule": "rules",
+    "Samples": "sampling",
+    "SolverUnavailableError": "errors",
+    "Status": "program",
+    "Verdict": "thresholds",
+    "candidate_set": "candidates",
+    "critical_thresholds": "thresholds",
+    "decide": "thresholds",
+    "explain": "explanation",
+    "get_rule": "rules",
+    "rule_names": "rules",
+    "sample": "sampling",
+    "softmax": "validation",
+    "uniforms": "random",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'bat' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"bat.{_MODULES[name]}"), name)
+    globals()[name] = value  # found from now on without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -15,12 +15,12 @@ most ``max_tries`` times; then comes the fallback: ``greedy``, the paper's, take
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from bat._wheel import Wheel, draw_kept
+from bat.acceptance import Acceptance
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
@@ -32,15 +32,6 @@ from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, softmax_with_entropy
 
 FALLBACKS = ("greedy", "exact")
-
-
-class Acceptance(IntEnum):
-    """How a sampled token came to be accepted; small integers, so that traces stay small."""
-
-    THRESHOLD = 0  # kept by the plain rule: at or above the threshold, no program
-    CERTIFIED = 1  # below the threshold, proved to be in the candidate set
-    GREEDY_FALLBACK = 2  # max_tries refusals, then the most likely token
-    EXACT_FALLBACK = 3  # max_tries refusals, then a draw from the exact candidate set
 
 
 @dataclass(frozen=True, slots=True)

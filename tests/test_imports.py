@@ -41,11 +41,19 @@ def imported_packages(source: str) -> set[str]:
             case ast.Call(
                 func=ast.Attribute(attr="import_module") | ast.Name(id="__import__" | "import_module")
             ):
-                first = node.args[0] if node.args else None
-                # A name that is only known when the program runs could be anything, so it is refused.
-                known = isinstance(first, ast.Constant) and isinstance(first.value, str)
-                names.add(str(first.value).partition(".")[0] if known else "<dynamic import>")
+                names.add(_called_for(node.args[0] if node.args else None))
     return names
+
+
+def _called_for(argument: ast.expr | None) -> str:
+    """The top-level name of what ``import_module`` is called with."""
+    match argument:
+        case ast.Constant(value=str(name)):
+            return name.partition(".")[0]
+        case ast.JoinedStr(values=[ast.Constant(value=str(start)), *_]) if "." in start:
+            return start.partition(".")[0]
+    # A name that is only known when the program runs could be anything, so it is refused.
+    return "<dynamic import>"
 
 
 def forbidden_imports(package: str, source: str) -> set[str]:
@@ -86,6 +94,9 @@ def test_only_the_harness_is_left_to_import_the_database() -> None:
         ("bat", "import importlib\nimportlib.import_module('sqlalchemy.orm')", {"sqlalchemy"}),
         ("bat", "from importlib import import_module\nimport_module(name)", {"<dynamic import>"}),
         ("bat", "__import__('ray')", {"ray"}),
+        ("bat", "from importlib import import_module\nimport_module(f'ray.{name}')", {"ray"}),
+        ("bat", "from importlib import import_module\nimport_module(f'bat.{name}')", set()),
+        ("bat", "from importlib import import_module\nimport_module(f'bat{name}')", {"<dynamic import>"}),
         ("workers", "from sqlalchemy.orm import Session", {"sqlalchemy"}),
         ("workers", "from harness import preview", {"harness"}),
         ("bat", "import os, numpy.linalg\nfrom . import basis\nfrom ..errors import BatError", set()),

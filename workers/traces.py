@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
-from bat.sampling import Acceptance
 
 _FORMAT = 1
 _HEADER = struct.Struct("<BBIII")  # format, bytes per token id, tokens, eventful tokens, refused tokens

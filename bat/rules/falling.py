@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.program import FloatArray
-from bat.rules._select import largest, probability_reaching
 from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule, as_fraction
 from bat.rules.facts import Facts, as_levels, facts_of
 from bat.rules.summary import BoolArray, Summary, first_reaching
@@ -79,6 +78,8 @@ class TopK(FallingRule):
         return int(value)
 
     def _last_kept(self, rows: Summary) -> FloatArray:
+        from bat.rules._select import largest  # compiled: names and parameters are checked without it
+
         rank = min(int(self.parameter), rows.probs.shape[1])
         return np.array([largest(row, rank) for row in rows.probs])
 
@@ -107,6 +108,8 @@ class Nucleus(FallingRule):
         return value
 
     def _last_kept(self, rows: Summary) -> FloatArray:
+        from bat.rules._select import probability_reaching
+
         # Rounding can leave every sum short of a target near one; then the sums over all tokens decide.
         if self.parameter < _NEARLY_ALL:
             quick = np.array([probability_reaching(row, self.parameter) for row in rows.probs])

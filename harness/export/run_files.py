@@ -21,8 +21,8 @@ import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import yaml
 
+from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
-from bat.sampling import Acceptance
 from harness.config import as_written
 from harness.export.row_files import BATCH, OutputError, Row, plain, replacing
 from harness.export.tables import FEATURES, JOBS, TABLES, TOKENS, ExportTable

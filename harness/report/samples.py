@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
-from bat.sampling import Acceptance
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing

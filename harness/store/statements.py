@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, select, true
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bat.errors import InvalidInputError
 from harness.store.records import JobState
@@ -29,7 +29,8 @@ def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[s
     """Insert rows; those whose key is there already change nothing."""
     if not rows:
         return
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    # Only the dialect in use is imported: PostgreSQL's takes a tenth of a second.
+    insert = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
     connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
 
 

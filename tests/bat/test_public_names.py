@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
 
 import bat
 
@@ -35,7 +40,31 @@ def test_public_names_are_pinned() -> None:
         "uniforms",
     ]
     for name in bat.__all__:
-        assert hasattr(bat, name)
+        assert getattr(bat, name).__module__.startswith("bat.")
+        assert name in dir(bat)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'bat' has no attribute 'nucleus'"):
+        bat.nucleus  # noqa: B018
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(bat.__path__)}
+    assert "sampling" in modules
+    assert modules.isdisjoint(bat.__all__)
+
+
+def test_rules_and_errors_wait_for_no_compiler() -> None:
+    # In a process of its own, because the tests have imported everything already.
+    program = (
+        "import sys, bat\n"
+        "bat.BatError, bat.Key, bat.Acceptance, bat.get_rule('nucleus', 0.9)\n"
+        "heavy = {'numba', 'scipy', 'torch', 'highspy', 'pulp'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_signatures_begin_as_documented() -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from bat.sampling import Acceptance
+from bat.acceptance import Acceptance
 from harness.config import load_config, parse_config, run_identity
 from harness.export import run_files
 from harness.export.run_files import config_yaml, export_run

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
-from bat.sampling import Acceptance
 from workers.traces import Trace, acceptance_counts, decode_trace, encode_trace
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup as Html
 
-from bat.sampling import Acceptance
+from bat.acceptance import Acceptance
 from harness.report.formats.html import render
 from harness.report.formats.markdown import escape, escape_piece, paragraph
 from harness.words import counted

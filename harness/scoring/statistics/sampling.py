@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bat.sampling import Acceptance
+from bat.acceptance import Acceptance
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Statistic
 from harness.scoring.texts import TextSet

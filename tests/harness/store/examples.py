@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import update
 
+from bat.acceptance import Acceptance
 from bat.random import Key
-from bat.sampling import Acceptance
 from harness.jobs import Job, JobKind
 from harness.store import (
     FeatureRows,

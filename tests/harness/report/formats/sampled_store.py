@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
 from bat.random import Key
-from bat.sampling import Acceptance
 from harness.config import Resolved, Setting, SweepConfig, parse_config
 from harness.jobs import Job, JobKind
 from harness.planning.finished import stored_identity

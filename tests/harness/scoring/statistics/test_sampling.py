@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bat.sampling import Acceptance
+from bat.acceptance import Acceptance
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio
 from harness.scoring.statistics import FAMILIES

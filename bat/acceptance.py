@@ -1,0 +1,14 @@
+"""How a token came to be sampled. Apart from the sampler: whoever reads traces needs no solver."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Acceptance(IntEnum):
+    """How a sampled token came to be accepted; small integers, so that traces stay small."""
+
+    THRESHOLD = 0  # kept by the plain rule: at or above the threshold, no program
+    CERTIFIED = 1  # below the threshold, proved to be in the candidate set
+    GREEDY_FALLBACK = 2  # max_tries refusals, then the most likely token
+    EXACT_FALLBACK = 3  # max_tries refusals, then a draw from the exact candidate set
