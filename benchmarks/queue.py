@@ -50,7 +50,7 @@ class InstantPool:
 
     def vacancies(self) -> list[Vacancy]:
         return [
-            Vacancy(name, None)
+            Vacancy(name, None, name)
             for busy in range(REQUESTS_PER_WORKER)
             for name, out in self._out.items()
             if len(out) <= busy

@@ -35,7 +35,7 @@ class OneWorker:
         self._out: list[tuple[str, AnyRequest]] = []
 
     def vacancies(self) -> list[Vacancy]:
-        return [Vacancy("worker", None)] * (REQUESTS_PER_WORKER - len(self._out))
+        return [Vacancy("worker", None, "here")] * (REQUESTS_PER_WORKER - len(self._out))
 
     def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
         self._out.append((ticket, request))

@@ -41,6 +41,17 @@ ORDER BY prefix, model, method, parameter, basis_size, job
 """,
     ),
     NamedQuery(
+        "workers",
+        "Which workers did what, and is one of them slower than the others, or failing?",
+        """
+SELECT worker, kind, outcome, count(*) AS attempts, avg(seconds) AS mean_seconds, max(ended_at) AS latest
+FROM attempts_view
+WHERE worker IS NOT NULL
+GROUP BY worker, kind, outcome
+ORDER BY worker, kind, outcome
+""",
+    ),
+    NamedQuery(
         "adjusted",
         "Which jobs were done otherwise than planned, for lack of memory?",
         """

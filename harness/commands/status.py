@@ -132,6 +132,11 @@ def _record(found: RunStatus) -> dict[str, Any]:
             for one in found.stages
         ],
         "rates": [asdict(rate) for rate in found.rates],
+        "rates_over_seconds": found.rates_over_seconds,
+        "workers": [
+            {**asdict(one), "since": None if one.since is None else one.since.isoformat()}
+            for one in found.workers
+        ],
         "owners": [
             {
                 **asdict(owner),

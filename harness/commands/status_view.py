@@ -17,6 +17,7 @@ from harness.words import counted, duration, moment
 
 _WIDE = 100  # columns of a terminal with room for bars
 _LINES = 5  # errors, and parameters; the others are a query away
+_WORKERS = 16
 
 _STYLES = {
     RunState.RUNNING: "bold cyan",
@@ -43,6 +44,8 @@ def render(status: RunStatus, address: str, width: int) -> Group:
         parts += ["", _errors(status)]
     if status.rates:
         parts += ["", _rates(status)]
+    if status.workers:
+        parts += ["", _workers(status)]
     if status.owners:
         parts += ["", _owners(status.owners)]
     if status.resolutions:
@@ -106,6 +109,31 @@ def _rates(status: RunStatus) -> Table:
     return table
 
 
+def _workers(status: RunStatus) -> Table:
+    now = datetime.now(UTC)
+    table = plain_table()
+    table.add_column("worker", overflow="fold")
+    table.add_column("is at", no_wrap=True)
+    for name in ("for", "behind it", "done lately", "a minute", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    # Those at work first; they are in the order of their names.
+    found = sorted(status.workers, key=lambda one: one.kind is None)
+    for one in found[:_WORKERS]:
+        at, taken = ("-", "-") if one.kind is None else (one.kind.value, _age(now, one.since))
+        pace = 60 * one.done / status.rates_over_seconds
+        numbers = [_number(one.behind, "leased"), _number(one.done, "done")]
+        table.add_row(one.worker, at, taken, *numbers, f"{pace:,.1f}", _number(one.failed, "failed"))
+    rest = len(found) - _WORKERS
+    if rest > 0:
+        # Below the table: in its first column it would be broken into a line for each word.
+        table.caption, table.caption_justify = f"and {rest:,} more: bat-harness query --name workers", "left"
+    return table
+
+
+def _age(now: datetime, moment: datetime | None) -> str:
+    return "-" if moment is None else duration((now - moment).total_seconds())
+
+
 def _owners(owners: Sequence[LeaseOwner]) -> Table:
     now = datetime.now(UTC)
     table = plain_table()
@@ -116,7 +144,7 @@ def _owners(owners: Sequence[LeaseOwner]) -> Table:
     for owner in owners:
         left = (owner.first_expires_at - now).total_seconds()
         ends = Text("has run out", "yellow") if owner.expired else Text(f"in {duration(left)}")
-        oldest = duration((now - owner.oldest_started_at).total_seconds())
+        oldest = _age(now, owner.oldest_started_at)
         table.add_row(owner.owner, f"{owner.leases:,}", oldest, ends)
     return table
 

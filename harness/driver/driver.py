@@ -145,7 +145,10 @@ class Driver:
             model = vacancies[0].model
             alike = [vacancy for vacancy in vacancies if vacancy.model == model]
             wanted = None if model is None else self._identities.get(model)
-            claimed = self.store.claim(self.owner, len(alike), self.lease_seconds, self.run_id, wanted)
+            places = [vacancy.place for vacancy in alike]
+            claimed = self.store.claim(
+                self.owner, len(alike), self.lease_seconds, self.run_id, wanted, places
+            )
             for vacancy, lease in zip(alike, claimed, strict=False):
                 self._submit(pool, vacancy.worker, lease)
             if len(claimed) < len(alike):

@@ -47,8 +47,9 @@ class Outcome:
 class Vacancy:
     """A worker that can take a request, and the model it has at hand."""
 
-    worker: str
+    worker: str  # what the pool calls it
     model: ModelRequest | None
+    place: str  # its machine and process, for people who look for it
 
 
 class Pool(Protocol):

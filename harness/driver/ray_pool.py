@@ -74,7 +74,7 @@ class RayPool:
     def vacancies(self) -> list[Vacancy]:
         """See Pool."""
         return [
-            Vacancy(name, actor.model)
+            Vacancy(name, actor.model, actor.place)
             for busy in range(REQUESTS_PER_WORKER)
             for name, actor in self._actors.items()
             if actor.starting is None and len(actor.out) <= busy

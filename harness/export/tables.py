@@ -77,9 +77,16 @@ ORDER BY created_at, kind, job
 ATTEMPTS = ExportTable(
     "attempts",
     "one try at a job",
-    _of_jobs("attempts", "number", "owner", "outcome", "error", "started_at", "ended_at"),
+    _of_jobs("attempts", "number", "owner", "worker", "outcome", "error", "started_at", "ended_at"),
     _schema(
-        job=_TEXT, number=_INT, owner=_TEXT, outcome=_TEXT, error=_TEXT, started_at=_TIME, ended_at=_TIME
+        job=_TEXT,
+        number=_INT,
+        owner=_TEXT,
+        worker=_TEXT,
+        outcome=_TEXT,
+        error=_TEXT,
+        started_at=_TIME,
+        ended_at=_TIME,
     ),
     of_results=False,
 )
@@ -88,9 +95,9 @@ RESOLUTIONS = ExportTable(
     "resolutions",
     "a parameter that was found out",
     """
-SELECT parameter, asked, value, how, created_at FROM resolutions WHERE run_id = :run_id ORDER BY id
+SELECT parameter, asked, value, how, detail, created_at FROM resolutions WHERE run_id = :run_id ORDER BY id
 """,
-    _schema(parameter=_TEXT, asked=_TEXT, value=_TEXT, how=_TEXT, created_at=_TIME),
+    _schema(parameter=_TEXT, asked=_TEXT, value=_TEXT, how=_TEXT, detail=_TEXT, created_at=_TIME),
     of_results=False,
 )
 

@@ -1,16 +1,25 @@
-"""Parameters that follow from results: a rejection rate, the rate of another setting, the best score."""
+"""Parameters that follow from results: a rejection rate, the rate of another setting, the best score.
+
+The `detail` of a resolution has the numbers that `how` says in words:
+
+    a rate, or an equal one   low, high: the ends of the parameter's 95% interval; None if there is none
+    an equal rate             rate, reference, reference_rate: what the rule, and the one it equals, refuse
+    the best score            averages: candidates, each with its score averaged over seeds
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import bat
 from harness.config.expansion import AtRate, BestOf, EqualRate, Resolved, Setting
 from harness.jobs import Job
 from harness.store import Reader, Resolution
 from workers.measurement_record import Measurement
-from workers.rejection import matching_parameter, parameter_at_rate
+from workers.rejection import Estimate, matching_parameter, parameter_at_rate
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class Evidence:
             return None
         found = parameter_at_rate(measurement, setting.rule, rate, setting.constraints or 0)
         how = f"its rejection rate is nearest {rate:.6g} (95%: {found.low:.4g} to {found.high:.4g})"
-        return self._conclude(name, setting, found.value, how, self._measure_ids, [])
+        return self._conclude(name, setting, found.value, how, _ends(found), self._measure_ids)
 
     def _equal_rate(
         self, name: str, setting: Setting, reference: Setting, before: list[Resolution]
@@ -75,7 +84,12 @@ class Evidence:
             f"rejects {found.rate.value:.4%} of human text, {rule} {found.reference_rate.value:.4%} "
             f"(95%: {found.parameter.low:.4g} to {found.parameter.high:.4g})"
         )
-        return self._conclude(name, setting, found.parameter.value, how, self._measure_ids, before)
+        detail = _ends(found.parameter) | {
+            "rate": found.rate.value,
+            "reference": str(rule),
+            "reference_rate": found.reference_rate.value,
+        }
+        return self._conclude(name, setting, found.parameter.value, how, detail, self._measure_ids, before)
 
     def _best(
         self, name: str, setting: Setting, candidates: Candidates
@@ -101,7 +115,7 @@ class Evidence:
         )
         how = f"the highest {metric} on {setting.parameter.split} ({listed})"
         assert winner is not None
-        return self._conclude(name, setting, winner, how, ids, [])
+        return self._conclude(name, setting, winner, how, {"averages": list(averages.items())}, ids)
 
     def _conclude(
         self,
@@ -109,11 +123,18 @@ class Evidence:
         setting: Setting,
         value: float,
         how: str,
+        detail: dict[str, Any],
         job_ids: Sequence[str],
-        before: list[Resolution],
+        before: Sequence[Resolution] = (),
     ) -> tuple[Setting, list[Resolution]]:
         known = setting.at(value)
         assert isinstance(known.parameter, Resolved)
         asked = setting.as_dict()
-        resolution = Resolution(name, asked, how, known.parameter.value, tuple(job_ids))
+        resolution = Resolution(name, asked, how, known.parameter.value, tuple(job_ids), detail)
         return known, [*before, resolution]
+
+
+def _ends(found: Estimate) -> dict[str, Any]:
+    """The ends of an interval as JSON, which has no NaN."""
+    ends = {"low": found.low, "high": found.high}
+    return {name: None if math.isnan(end) else end for name, end in ends.items()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.jobs import JobKind
 from harness.status.failures import ErrorGroup, find_failed, group_errors
-from harness.store import JobState, LeaseOwner, Rate, Reader, Resolution, Run
+from harness.store import JobState, LeaseOwner, Rate, Reader, Resolution, Run, WorkerActivity
 from harness.words import counted, duration
 
 # Rates are taken over the shortest of these that saw enough jobs end.
@@ -81,6 +81,8 @@ class RunStatus:
     run: Run
     stages: tuple[StageCounts, ...]
     rates: tuple[Rate, ...]
+    rates_over_seconds: float  # what the rates, and the counts of the workers, are taken over
+    workers: tuple[WorkerActivity, ...]  # of the drivers that are alive
     seconds_left: float | None  # for the jobs planned so far; None when nothing tells
     seconds_left_is_least: bool  # there are jobs of a kind that has never been done
     owners: tuple[LeaseOwner, ...]
@@ -134,13 +136,20 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     stages = _count_stages(reader, run)
     resolutions = reader.resolutions(run.id)
     owners = reader.owners(run.id)
+    rates: list[Rate] = []
+    workers: list[WorkerActivity] = []
+    window = 0.0
     # The pace of those who have stopped tells nothing about the time left.
-    rates = _recent_rates(reader, run) if not all(owner.expired for owner in owners) else []
+    if not all(owner.expired for owner in owners):
+        rates, window = _recent_rates(reader, run)
+        workers = reader.workers(run.id, window)
     seconds_left, is_least = _estimate(reader, stages, rates)
     return RunStatus(
         run=run,
         stages=tuple(stages),
         rates=tuple(rates),
+        rates_over_seconds=window,
+        workers=tuple(workers),
         seconds_left=seconds_left,
         seconds_left_is_least=is_least,
         owners=tuple(owners),
@@ -201,15 +210,16 @@ def _count_stages(reader: Reader, run: Run) -> list[StageCounts]:
     ]
 
 
-def _recent_rates(reader: Reader, run: Run) -> list[Rate]:
+def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
+    """What was done lately, and how many seconds that is."""
+    # Before the latest start others may have worked, or nobody.
     since_start = max(1.0, (datetime.now(UTC) - run.started_at).total_seconds())
-    rates: list[Rate] = []
     for window in _WINDOWS_SECONDS:
-        # Before the latest start others may have worked, or nobody.
-        rates = reader.rates(run.id, min(window, since_start))
+        seconds = min(window, since_start)
+        rates = reader.rates(run.id, seconds)
         if sum(rate.done for rate in rates) >= _ENOUGH_JOBS or window >= since_start:
             break
-    return rates
+    return rates, seconds
 
 
 def _estimate(

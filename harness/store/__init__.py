@@ -34,6 +34,7 @@ from harness.store.records import (
     StoredJob,
     StoredPrefixSet,
     StoredScore,
+    WorkerActivity,
 )
 from harness.store.store import Store, open_reader, open_store
 from harness.store.versions import SCHEMA_VERSION, migrate
@@ -69,6 +70,7 @@ __all__ = [
     "StoredJob",
     "StoredPrefixSet",
     "StoredScore",
+    "WorkerActivity",
     "migrate",
     "open_reader",
     "open_store",

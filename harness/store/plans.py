@@ -143,6 +143,7 @@ def add_resolution(connection: Connection, run_id: int, resolution: Resolution) 
         "asked": resolution.asked,
         "how": resolution.how,
         "value": resolution.value,
+        "detail": resolution.detail,
     }
     add_rows(connection, ResolutionRow, [row])
     stored = connection.execute(

@@ -38,7 +38,7 @@ ORDER BY run, kind, job
         "slowest",
         "Which attempts took longest?",
         """
-SELECT kind, model, owner, seconds, outcome, job
+SELECT kind, model, worker, seconds, outcome, job
 FROM attempts_view
 WHERE ended_at IS NOT NULL
 ORDER BY seconds DESC, job

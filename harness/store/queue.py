@@ -34,6 +34,7 @@ def claim(
     lease_seconds: float,
     run_id: int | None,
     model: str | None,
+    workers: Sequence[str | None],
 ) -> list[Lease]:
     """Lease jobs that are ready, those of one model before the others, then in their order."""
     take_back_expired(connection, policy)
@@ -43,7 +44,7 @@ def claim(
         keys += _find_ready(connection, limit - len(keys), run_id, JobRow.model.is_distinct_from(model))
     else:
         keys = _find_ready(connection, limit, run_id)
-    leases: dict[int, Lease] = {}
+    taken: dict[int, Lease] = {}
     for batch in batches(keys):
         statement = (
             update(JobRow)
@@ -68,13 +69,14 @@ def claim(
             )
         )
         for row in connection.execute(statement):
-            leases[row.key] = Lease(row.id, row.key, JobKind(row.kind), *row[3:])
-    add_rows(
-        connection,
-        AttemptRow,
-        [{"job_key": key, "number": lease.attempt, "owner": owner} for key, lease in leases.items()],
-    )
-    return [leases[key] for key in keys if key in leases]
+            taken[row.key] = Lease(row.id, row.key, JobKind(row.kind), *row[3:])
+    leases = [taken[key] for key in keys if key in taken]
+    attempts = [
+        {"job_key": lease.job_key, "number": lease.attempt, "owner": owner, "worker": worker}
+        for lease, worker in zip(leases, workers or [None] * len(leases), strict=False)
+    ]
+    add_rows(connection, AttemptRow, attempts)
+    return leases
 
 
 def _find_ready(connection: Connection, limit: int, run_id: int | None, *conditions: Any) -> list[int]:

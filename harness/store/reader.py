@@ -31,6 +31,7 @@ from harness.store.records import (
     StoredJob,
     StoredPrefixSet,
     StoredScore,
+    WorkerActivity,
 )
 from harness.store.statements import batches, get_done_keys
 from harness.store.tables import JobRow, ResolutionJobRow, ResolutionRow, RunRow
@@ -96,7 +97,10 @@ class Reader:
                 select(ResolutionRow).where(ResolutionRow.run_id == run_id).order_by(ResolutionRow.id)
             ).all()
             decided_by = {row.id: _deciding_jobs(connection, row.id) for row in rows}
-        return [Resolution(row.parameter, row.asked, row.how, row.value, decided_by[row.id]) for row in rows]
+        return [
+            Resolution(row.parameter, row.asked, row.how, row.value, decided_by[row.id], row.detail)
+            for row in rows
+        ]
 
     # Progress
 
@@ -114,6 +118,11 @@ class Reader:
         """Who holds leases at this moment."""
         with self._database.reading() as connection:
             return status.list_owners(connection, run_id)
+
+    def workers(self, run_id: int, window_seconds: float = 60.0) -> list[WorkerActivity]:
+        """Who is at which job of a run, and what each did in the last seconds."""
+        with self._database.reading() as connection:
+            return status.list_workers(connection, run_id, window_seconds)
 
     def failed(self, run_id: int | None = None) -> list[FailedJob]:
         """The jobs that were set aside, with their errors and how many jobs wait for them."""

@@ -159,6 +159,19 @@ class LeaseOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerActivity:
+    """What a worker is at, and what became in the last seconds of what it was handed."""
+
+    worker: str  # its machine and process
+    owner: str  # the driver that hands it jobs
+    kind: JobKind | None  # of the job it is at; None for a worker that is idle, or gone
+    since: datetime | None  # when it came to that job
+    behind: int  # jobs it was handed that wait for their turn
+    done: int
+    failed: int  # errors and losses
+
+
+@dataclass(frozen=True, slots=True)
 class Resolution:
     """A parameter that a configuration left open: what was asked for, and what became of it."""
 
@@ -167,6 +180,7 @@ class Resolution:
     how: str
     value: Any  # JSON
     job_ids: tuple[str, ...]  # the jobs whose results decided it
+    detail: Any | None = None  # JSON; the numbers behind it, see harness.planning.resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How a run is getting on: counts, rates, owners, failures, and what failures hold up."""
+"""How a run is getting on: counts, rates, owners, workers, failures, and what failures hold up."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harness.store.records import (
     Progress,
     Rate,
     StoredJob,
+    WorkerActivity,
 )
 from harness.store.statements import batches, in_run
 from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now
@@ -131,6 +132,53 @@ def list_owners(connection: Connection, run_id: int | None) -> list[LeaseOwner]:
     rows: list[Any] = list(connection.execute(statement))  # leased jobs have an owner and an expiry
     owners = [LeaseOwner(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows]
     return sorted(owners, key=lambda entry: entry.owner)
+
+
+def list_workers(connection: Connection, run_id: int, window_seconds: float) -> list[WorkerActivity]:
+    """Those who hold a job or ended one in the last seconds, by name."""
+    at_work: dict[str, list[Any]] = {}
+    open_attempts = (
+        select(AttemptRow.worker, AttemptRow.owner, AttemptRow.started_at, JobRow.kind)
+        .join(JobRow, (AttemptRow.job_key == JobRow.key) & (AttemptRow.number == JobRow.attempt))
+        .where(in_run(run_id), JobRow.state == JobState.LEASED, AttemptRow.worker.is_not(None))
+        .order_by(AttemptRow.started_at, JobRow.priority, JobRow.key)  # as they were handed out
+    )
+    for attempt in connection.execute(open_attempts):
+        at_work.setdefault(attempt.worker or "", []).append(attempt)
+    ended: dict[str, list[Any]] = {}
+    recent = (
+        select(
+            AttemptRow.worker,
+            func.max(AttemptRow.owner).label("owner"),
+            AttemptRow.outcome,
+            func.count().label("count"),
+            func.max(AttemptRow.ended_at, type_=AttemptRow.ended_at.type).label("latest"),
+        )
+        .join(JobRow, AttemptRow.job_key == JobRow.key)
+        .where(in_run(run_id), AttemptRow.worker.is_not(None))
+        .where(AttemptRow.ended_at >= utc_now(-window_seconds))
+        .group_by(AttemptRow.worker, AttemptRow.outcome)
+    )
+    for counted in connection.execute(recent):
+        ended.setdefault(counted.worker or "", []).append(counted)
+    return [
+        _activity(name, at_work.get(name, []), ended.get(name, [])) for name in sorted({*at_work, *ended})
+    ]
+
+
+def _activity(worker: str, at_work: list[Any], ended: list[Any]) -> WorkerActivity:
+    counts = {row.outcome: row.count for row in ended}
+    # It does one job after another, so it came to this one when it had ended the one before.
+    moments = [row.latest for row in ended] + [row.started_at for row in at_work[:1]]
+    return WorkerActivity(
+        worker=worker,
+        owner=(at_work or ended)[0].owner,
+        kind=JobKind(at_work[0].kind) if at_work else None,
+        since=max(moments) if at_work else None,
+        behind=max(0, len(at_work) - 1),
+        done=counts.get(AttemptOutcome.DONE, 0),
+        failed=counts.get(AttemptOutcome.FAILED, 0) + counts.get(AttemptOutcome.LOST, 0),
+    )
 
 
 _STORED = (

@@ -133,18 +133,24 @@ class Store(Reader):
         lease_seconds: float,
         run_id: int | None = None,
         prefer_model: Any | None = None,
+        workers: Sequence[str] = (),
     ) -> list[Lease]:
         """Lease up to `limit` jobs that are ready, in their order, those with this model first.
 
         Ready is a job that waits, whose needs are all done and whose wait after an error is over.
-        `prefer_model` is what the jobs' specifications have under "model".
+        `prefer_model` is what the jobs' specifications have under "model". `workers` says for each lease, in
+        their order, who is going to do the job; it is only noted.
         """
         _check_seconds(lease_seconds)
         if not owner:
             raise InvalidInputError("an owner must have a name; got an empty one.")
+        if workers and len(workers) != limit:
+            raise InvalidInputError(
+                f"workers must be named for all {limit} leases or none; got {len(workers)}."
+            )
         with self._database.writing() as connection:
             model = label(prefer_model)
-            return queue.claim(connection, self.retry, owner, limit, lease_seconds, run_id, model)
+            return queue.claim(connection, self.retry, owner, limit, lease_seconds, run_id, model, workers)
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
         """Put the end of leases off to `lease_seconds` from now; return those that are still ours."""

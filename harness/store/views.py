@@ -59,8 +59,8 @@ ATTEMPTS = View(
     "attempts_view",
     "One try at a job: by whom, how long, how it ended, with what error.",
     """
-    SELECT jobs.id AS job, jobs.kind, jobs.model, attempts.number, attempts.owner, attempts.outcome,
-           attempts.error, attempts.started_at, attempts.ended_at, {seconds} AS seconds
+    SELECT jobs.id AS job, jobs.kind, jobs.model, attempts.number, attempts.owner, attempts.worker,
+           attempts.outcome, attempts.error, attempts.started_at, attempts.ended_at, {seconds} AS seconds
     FROM attempts
     JOIN jobs ON jobs.key = attempts.job_key
     """,

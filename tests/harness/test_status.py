@@ -167,6 +167,42 @@ def test_many_errors_and_parameters_are_cut_with_a_note(
     assert "parameter 1\n" not in printed
 
 
+def test_every_worker_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address, run_id = stores.planned(tmp_path)
+    with stores.open_again(address) as store:
+        for lease in store.claim("one:1:aa", 3, 600.0, run_id, workers=["node:7", "node:8", "node:8"]):
+            store.complete(lease, examples.result_of(lease))
+        store.claim("one:1:aa", 3, 600.0, run_id, workers=["node:7", "node:9", "node:7"])
+        stores.move_back(store, started=60, attempts_took=10)
+    found = look(capsys, address)
+    assert [(one["worker"], one["kind"], one["behind"], one["done"]) for one in found["workers"]] == [
+        ("node:7", "generate", 1, 1),
+        ("node:8", None, 0, 2),
+        ("node:9", "generate", 0, 0),
+    ]
+    assert found["rates_over_seconds"] == pytest.approx(60, rel=0.1)
+    lines = run_command(capsys, "status", "--db", address).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("worker "))
+    words = [line.split() for line in lines[start + 2 : start + 5]]
+    assert [(*row[:2], *row[-4:]) for row in words] == [
+        ("node:7", "generate", "1", "1", "1.0", "-"),
+        ("node:9", "generate", "-", "-", "0.0", "-"),
+        ("node:8", "-", "-", "2", "2.0", "-"),
+    ]
+
+
+def test_of_many_workers_some_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"sqlite:///{tmp_path / 'results.db'}"
+    with open_store(address) as store:
+        run_id = examples.add(store, *map(examples.score_job, range(20)))
+        store.claim("one:1:aa", 20, 600.0, run_id, workers=[f"node:{number}" for number in range(20)])
+    printed = run_command(capsys, "status", "--db", address)
+    assert printed.count("node:") == 16
+    assert "\nand 4 more: bat-harness query --name workers" in printed
+    answer = run_command(capsys, "query", "--db", address, "--name", "workers", "--format", "csv")
+    assert len(answer.splitlines()) == 21
+
+
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_picture_fits(
     columns: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -175,7 +211,8 @@ def test_the_picture_fits(
     with stores.open_again(address) as store:
         stores.work(store, run_id, 3)
         stores.fail(store, run_id, "error: " + "very long " * 30)
-        store.claim("a-node-with-a-name.of-some-cluster.example:123456:0123abcd", 2, 600.0, run_id)
+        node = "a-node-with-a-name.of-some-cluster.example:123456"
+        store.claim(f"{node}:0123abcd", 2, 600.0, run_id, workers=[node, node])
     resolve(address, run_id)
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = run_command(capsys, "status", "--db", address).splitlines()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
+from collections.abc import Mapping
+from typing import Any
 
 from harness.config.expansion import AtRate, EqualRate
 from harness.report import paper
@@ -14,10 +14,6 @@ from harness.report.tables.cells import EMPTY
 from harness.report.tables.labels import labels
 from harness.report.tables.rejection import rate_cell
 from harness.report.tables.sources import Sources
-
-# As harness.planning.resolve says it.
-_RATES = re.compile(r"rejects (?P<own>[\d.]+)% of human text, (?P<rule>\S+) (?P<other>[\d.]+)%")
-_ENDS = re.compile(r"\(95%: (?P<low>\S+) to (?P<high>\S+)\)")
 
 
 def matching(sources: Sources) -> list[Table | Missing]:
@@ -53,9 +49,9 @@ def _parameter_cell(result: Result) -> Cell:
     assert resolution is not None, "only those are shown"
     assert value is not None, "rules without a parameter are not matched"
     text, jobs = parameter_text(value), resolution.job_ids
-    ends = _ENDS.search(resolution.how)
-    low, high = (float(ends["low"]), float(ends["high"])) if ends else (math.nan, math.nan)
-    if math.isnan(low) or math.isnan(high):
+    detail = _detail(result)
+    low, high = detail.get("low"), detail.get("high")
+    if low is None or high is None:
         return Cell(text, value, jobs=jobs, how=resolution.how)
     return Cell(f"{text} [{low:.3g}, {high:.3g}]", value, low, high, jobs, resolution.how)
 
@@ -68,14 +64,19 @@ def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
     if isinstance(asked, AtRate):
         target = Cell(f"a rate of {100 * asked.rate:g}%", how="as the sweep has it")
         return rate_cell(sources, result), target, EMPTY
-    rates = _RATES.search(resolution.how)
-    if rates is None:
+    detail = _detail(result)
+    if "rate" not in detail:
         plain = sources.results.plain_of(result)
         name = str(asked.reference) if isinstance(asked, EqualRate) else ""
         other = EMPTY if plain is None else rate_cell(sources, plain)
         return rate_cell(sources, result), Cell(name, how=resolution.how), other
     own, other = (
-        Cell(f"{float(rates[key]):.1f}", float(rates[key]), jobs=resolution.job_ids, how=resolution.how)
-        for key in ("own", "other")
+        Cell(f"{100 * detail[key]:.1f}", 100 * detail[key], jobs=resolution.job_ids, how=resolution.how)
+        for key in ("rate", "reference_rate")
     )
-    return own, Cell(rates["rule"], jobs=resolution.job_ids, how=resolution.how), other
+    return own, Cell(detail["reference"], jobs=resolution.job_ids, how=resolution.how), other
+
+
+def _detail(result: Result) -> Mapping[str, Any]:
+    """The numbers behind a parameter; databases of before version 0003 have none."""
+    return (result.resolution.detail if result.resolution is not None else None) or {}

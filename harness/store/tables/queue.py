@@ -117,6 +117,7 @@ class AttemptRow(Base):
     error: Mapped[str | None] = mapped_column(Text, doc="what went wrong")
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was claimed")
     ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when the outcome was known")
+    worker: Mapped[str | None] = mapped_column(Text, doc="who was to do it: machine and process of a worker")
 
     __table_args__ = (
         one_of("outcome", AttemptOutcome),
@@ -137,6 +138,9 @@ class ResolutionRow(Base):
     how: Mapped[str] = mapped_column(Text, doc="how it was resolved, in words")
     value: Mapped[Any] = mapped_column(Json, doc="what it was set to")
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when")
+    detail: Mapped[Any | None] = mapped_column(
+        Json, doc="the numbers behind it: the ends of its 95% interval, what is refused at it"
+    )
 
     __table_args__ = (UniqueConstraint("run_id", "parameter"),)
 

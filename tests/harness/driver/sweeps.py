@@ -90,7 +90,7 @@ class LocalPool:
 
     def vacancies(self) -> list[Vacancy]:
         return [
-            Vacancy(name, None)
+            Vacancy(name, None, f"here:{name}")
             for busy in range(REQUESTS_PER_WORKER)
             for name, out in self._out.items()
             if len(out) <= busy

@@ -64,6 +64,9 @@ def test_runs_a_sweep_from_human_text_to_scores(store: Store, corpus: Path) -> N
     assert "ba-eta rejecting as much as eta=0.01" in resolution.parameter
     assert 0 < resolution.value < 1
     assert len(resolution.job_ids) == 2
+    assert resolution.detail["low"] <= resolution.value <= resolution.detail["high"]
+    assert resolution.detail["reference"] == "eta=0.01"
+    assert resolution.detail["rate"] == pytest.approx(resolution.detail["reference_rate"], abs=1 / 12)
     generated = list(store.jobs(driver.run_id, JobKind.GENERATE))
     assert {job.spec["rule"] for job in generated} == {"eta", "ba-eta"}
     assert {job.spec["parameter"] for job in generated} == {0.01, resolution.value}
@@ -84,6 +87,12 @@ def test_a_second_run_has_nothing_to_do_and_starts_no_workers(store: Store, corp
 
     again = make_driver(store, config, no_pool).run()
     assert (again.done, again.complete) == (0, True)
+
+
+def test_who_did_what_is_kept(store: Store, corpus: Path) -> None:
+    make_driver(store, tiny_sweep(corpus), lambda: LocalPool(2)).run()
+    with store.query("SELECT DISTINCT worker FROM attempts ORDER BY worker") as answer:
+        assert list(answer.rows) == [("here:w0",), ("here:w1",)]
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -180,7 +180,8 @@ def _result(
         value = resolve(first)
         setting = setting.at(value)
         how = "rejects 11.0000% of human text, eta=0.002 12.5000% (95%: 0.01 to 0.03)"
-        resolution = Resolution("made", first.setting.as_dict(), how, value, (f"m-{first.model}",))
+        detail = {"low": 0.01, "high": 0.03, "rate": 0.11, "reference": "eta=0.002", "reference_rate": 0.125}
+        resolution = Resolution("made", first.setting.as_dict(), how, value, (f"m-{first.model}",), detail)
     seeds = []
     for instance in instances:
         score = mauve(instance, setting)

@@ -178,7 +178,7 @@ def fill(store: Store, name: str = "demo", at_once: int = 10, config: Mapping[st
     run_id = store.add_run(name, config, VERSIONS)
     store.add_prefix_set(make_prefix_rows())
     store.add_jobs(run_id, jobs)
-    while leases := store.claim("driver", at_once, 600.0, run_id):
+    while leases := store.claim("driver", at_once, 600.0, run_id, workers=["node:1"] * at_once):
         assert all(store.complete_many([(lease, result_of(lease)) for lease in leases]))
     asked = {"match": {"method": "eta", "parameter": 0.002}}
     store.add_resolution(

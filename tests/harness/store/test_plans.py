@@ -113,7 +113,8 @@ def test_a_resolution_is_kept_with_the_jobs_that_decided_it(store: Store) -> Non
     jobs = [score_job(number) for number in range(3)]
     run_id = add(store, *jobs)
     asked = {"best": {"metric": "mauve", "split": "validation"}}
-    decided = Resolution("methods[0].parameter", asked, "highest mauve of 3", 0.002, (jobs[0].id, jobs[2].id))
+    deciding, detail = (jobs[0].id, jobs[2].id), {"averages": [[0.002, 0.91], [0.004, 0.9]]}
+    decided = Resolution("methods[0].parameter", asked, "highest mauve of 3", 0.002, deciding, detail)
     store.add_resolution(run_id, decided)
     store.add_resolution(run_id, decided)
     assert store.resolutions(run_id) == [decided]

@@ -226,6 +226,44 @@ def test_what_waits_for_a_failed_job_is_told(store: Store) -> None:
     assert store.blocked(run_id) == []
 
 
+def test_it_is_noted_who_does_what(store: Store) -> None:
+    run_id = add(store, *(score_job(number) for number in range(6)))
+    first, _, second = store.claim("a", 3, 600.0, run_id, workers=["node:1", "node:2", "node:1"])
+    store.complete(first, score())
+    (failed,) = store.claim("a", 1, 600.0, run_id, workers=["node:3"])
+    store.fail(failed, "error", retry=False)
+    store.claim("a", 1, 600.0, run_id)  # by nobody in particular
+    with store.query("SELECT worker FROM attempts_view ORDER BY number, started_at, job") as answer:
+        assert sorted(str(worker) for (worker,) in answer.rows) == [
+            "None",
+            "node:1",
+            "node:1",
+            "node:2",
+            "node:3",
+        ]
+    one, two, three = store.workers(run_id)
+    assert (one.worker, one.owner, one.kind, one.behind) == ("node:1", "a", JobKind.SCORE, 0)
+    assert (one.done, two.done, three.done) == (1, 0, 0)
+    assert (one.failed, two.failed, three.failed) == (0, 0, 1)
+    assert (three.kind, three.since) == (None, None)
+    # It came to its second job when the first was done, not when it was handed both.
+    assert one.since is not None
+    assert two.since is not None
+    assert one.since >= two.since
+    assert store.workers(add(store, name="another run")) == []
+    store.release([second])
+    assert [worker.kind for worker in store.workers(run_id)] == [None, JobKind.SCORE, None]
+    time.sleep(0.05)
+    assert [worker.worker for worker in store.workers(run_id, window_seconds=0.02)] == ["node:2"]
+
+
+def test_what_a_worker_has_not_come_to_waits_behind(store: Store) -> None:
+    run_id = add(store, score_job(1), score_job(2), score_job(3))
+    store.claim("a", 2, 600.0, run_id, workers=["node:1", "node:2"])
+    store.claim("a", 1, 600.0, run_id, workers=["node:1"])
+    assert [(one.worker, one.behind) for one in store.workers(run_id)] == [("node:1", 1), ("node:2", 0)]
+
+
 def test_unusable_leases_are_refused(store: Store) -> None:
     for seconds in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(InvalidInputError, match="lease_seconds"):
@@ -234,6 +272,8 @@ def test_unusable_leases_are_refused(store: Store) -> None:
         store.renew([], 0.0)
     with pytest.raises(InvalidInputError, match="owner"):
         store.claim("", 1, 600.0)
+    with pytest.raises(InvalidInputError, match="all 3 leases or none; got 2"):
+        store.claim("a", 3, 600.0, workers=["node:1", "node:2"])
     with pytest.raises(InvalidInputError, match="max_failures"):
         RetryPolicy(max_failures=0)
     with pytest.raises(InvalidInputError, match="first_wait_seconds"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,16 +136,17 @@ def test_a_rate_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["found by hand", "rejects 11% of human text, eta=0.002 12% (95%: nan to nan)"]
+    "detail",
+    [None, {"low": None, "high": None, "rate": 0.11, "reference": "eta=0.002", "reference_rate": 0.12}],
 )
-def test_other_words_for_how_it_was_found(how: str) -> None:
+def test_a_match_without_numbers_or_without_an_interval(detail: dict[str, Any] | None) -> None:
     results = make_results()
-    changed = replace(results.results[1], resolution=Resolution("p", {}, how, 0.02, ("m",)))
+    changed = replace(results.results[1], resolution=Resolution("p", {}, "so", 0.02, ("m",), detail))
     sources = make_sources(replace(results, results=(results.results[0], changed)), HUNDRED)
     parameter, own, reference, other = only(matching(sources)).rows[0].cells
     assert (parameter.text, parameter.low) == ("0.02", None)
     assert reference.text == "eta=0.002"
-    wanted = 11.0 if "11" in how else 100 * literal_rate(HUNDRED, "ba-eta", 0.02)
+    wanted = 11.0 if detail else 100 * literal_rate(HUNDRED, "ba-eta", 0.02)
     assert own.value == pytest.approx(wanted)
     assert other.value is not None
 
