@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.table import Table
 
 from harness.commands import options
 from harness.commands.console import get_console, stages
+from harness.commands.tables import plain_table
+from harness.words import counted, duration
 
 if TYPE_CHECKING:
     from harness.config.expansion import MethodInstance
-    from harness.planning.estimate import Work
+    from harness.planning.work import Work
 
 _OPEN_SHOWN = 5
 
@@ -34,11 +37,10 @@ def plan(
 ) -> None:
     """Show what a sweep would do: jobs, tokens, programs, time. Nothing is run and nothing is written."""
     from harness.config import load_config
-    from harness.planning.estimate import as_records, count_work, totals
-    from harness.planning.estimate import calibrate as measure_rates
     from harness.planning.finished import stored_identity
     from harness.planning.materials import Materials
     from harness.planning.planner import make_plan
+    from harness.planning.work import count_work, later_jobs, totals
     from harness.store import StoreError, open_reader
 
     config = load_config(sweep, overrides or ()).config
@@ -59,69 +61,69 @@ def plan(
                 known = reader.resolutions(run.id) if run is not None and same else []
                 made = make_plan(config, materials, reader, known)
                 done = reader.done_ids([job.id for _, job in made.jobs])
+        later = later_jobs(materials, made)
         planning(1)
         rates = {}
         if calibrate:
-            calibrating = stage("Calibrating", 1)
-            rates = measure_rates(materials, made)
-            calibrating(1)
-    work = count_work(config, made, done, rates)
+            from harness.planning.calibration import calibrate as measure_rates
+
+            jobs = [job for _, job in (*made.jobs, *later) if job.id not in done]
+            rates = measure_rates(materials, jobs, partial(stage, "Calibrating"))
+    work = count_work(materials, made, later, done, rates)
     if as_json:
         open_settings = [str(one.setting) for one in made.unresolved]
-        record = {"work": as_records(work), "totals": totals(work), "unresolved": open_settings}
+        record = {"work": [asdict(one) for one in work], "totals": totals(work), "unresolved": open_settings}
         typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
     console.print(_table(work, workers))
-    for line in _notes(work, made.unresolved, workers, calibrated=bool(rates)):
+    for line in _notes(work, made.unresolved, workers, calibrated=calibrate):
         console.print(line, highlight=False)
 
 
 def _table(work: list[Work], workers: int) -> Table:
-    from harness.planning.estimate import UNIT_NAMES
+    from harness.planning.work import UNIT_NAMES
 
-    table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
-    for name in ("stage", "kind", "model"):
+    with_times = any(one.seconds is not None for one in work)
+    table = plain_table()
+    for name in ("stage", "work", "model"):
         table.add_column(name)
-    for name in ("jobs", "done", "left to do", "programs", "time"):
+    for name in ("jobs", "done", "later", "left to do", "programs"):
         table.add_column(name, justify="right", no_wrap=True)
+    if with_times:
+        table.add_column("time", justify="right", no_wrap=True)
+    previous = None
     for one in work:
-        table.add_row(
-            one.stage,
-            one.kind.value,
+        cells = [
+            one.stage if one.stage != previous else "",
+            f"{one.kind.value}, {one.detail}" if one.detail else one.kind.value,
             one.model,
-            f"{one.jobs:,}",
-            f"{one.done:,}",
+            *(f"{count:,}" if count else "-" for count in (one.jobs, one.done, one.later)),
             f"{one.units:,} {UNIT_NAMES[one.kind]}",
-            f"{one.programs:,}" if one.programs else "",
-            "" if one.seconds is None else _duration(one.seconds / workers),
-        )
+            f"{one.programs:,}" if one.programs else "-",
+        ]
+        if with_times:
+            cells.append("" if one.seconds is None else duration(one.seconds / workers))
+        table.add_row(*cells)
+        previous = one.stage
     return table
 
 
 def _notes(
     work: list[Work], unresolved: list[MethodInstance], workers: int, *, calibrated: bool
 ) -> list[str]:
-    jobs, done = sum(one.jobs for one in work), sum(one.done for one in work)
-    lines = [f"{jobs:,} jobs, {done:,} of them done."]
+    jobs, done, later = (sum(getattr(one, name) for one in work) for name in ("jobs", "done", "later"))
+    lines = [f"{counted(jobs, 'job')}, {done:,} of them done."]
     if calibrated:
         seconds = sum(one.seconds or 0.0 for one in work) / workers
-        plural = "s" if workers > 1 else ""
-        lines.append(
-            f"About {_duration(seconds)} on {workers} worker{plural} like this machine, scores aside."
-        )
+        lines.append(f"About {duration(seconds)} on {counted(workers, 'worker')} like this machine.")
     else:
         lines.append("--calibrate estimates the time.")
     if unresolved:
-        shown = "; ".join(dict.fromkeys(str(one.setting) for one in unresolved[:_OPEN_SHOWN]))
-        lines.append(
-            f"{len(unresolved)} more settings follow when results have decided their parameters: {shown}"
-            + (" ..." if len(unresolved) > _OPEN_SHOWN else ".")
-        )
+        settings = list(dict.fromkeys(str(one.setting) for one in unresolved))
+        lines.append(f"{counted(later, 'job')} come later, when results have decided their parameters:")
+        lines += [f"  {setting}" for setting in settings[:_OPEN_SHOWN]]
+        rest = len(settings) - _OPEN_SHOWN
+        if rest > 0:
+            lines.append(f"  and {rest:,} more")
     return lines
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

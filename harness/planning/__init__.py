@@ -2,6 +2,10 @@
 
 materials.py    what jobs are made of: models' cards, prefixes, human text
 specs.py        the specification of each kind of job
+instances.py    the jobs of one setting, from texts to scores
 resolve.py      parameters that follow from results
 planner.py      all jobs that can be named now, and what is still to be found out
+finished.py     whether a run is done, by a look at the database alone
+work.py         how much work all jobs are, those included that cannot be named yet
+calibration.py  how fast this machine is at it
 """

@@ -22,11 +22,11 @@ from harness.config.schema import Model, SweepConfig
 from harness.jobs import Job
 from harness.planning import specs
 from harness.planning.finished import resolution_name
+from harness.planning.instances import InstanceJobs, instance_jobs
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
 from harness.store import PrefixRows, Reader, Resolution
 from workers.corpora import Split
-from workers.prefixes import PrefixSet
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,7 @@ class PlannedInstance:
 
     instance: MethodInstance
     setting: Setting
-    generate: tuple[Job, ...]
-    featurize: tuple[Job, ...]
-    score: Job
+    jobs: InstanceJobs
 
 
 @dataclass
@@ -109,27 +107,10 @@ class _Planner:
         if setting is None:
             self.found.unresolved.append(instance)
             return
-        config, card = self.config, self._card(instance.model)
-        prefix_set = self.materials.prefix_set(card, instance.split)
-        self.found.prefix_sets[instance.model, instance.split] = prefix_set.human_fingerprint
-        reader = self.materials.card(config.features)
-        human = specs.featurize_human(config, reader, prefix_set)
-        generate = specs.generate_jobs(config, card, prefix_set, setting, instance.seed)
-        featurize = specs.featurize_generated(config, reader, generate)
-        score = specs.score_job(config, human, generate, featurize)
-        self._add(instance.stage, [*generate, *human, *featurize, score])
-        self._add(instance.stage, self._human_scores(card, prefix_set))
-        self.found.instances.append(
-            PlannedInstance(instance, setting, tuple(generate), tuple(featurize), score)
-        )
-
-    def _human_scores(self, card: ModelCard, prefix_set: PrefixSet) -> list[Job]:
-        """What tells the statistics of human text, to hold those of generated text against."""
-        wanted = self.config.scoring.statistics
-        if not set(wanted) - {"sampling"}:  # people do not sample
-            return []
-        likelihood = specs.likelihood_jobs(self.config, card, prefix_set) if "perplexity" in wanted else []
-        return [*likelihood, specs.human_score_job(self.config, card, prefix_set, likelihood)]
+        jobs = instance_jobs(self.materials, self._card(instance.model), instance, setting)
+        self.found.prefix_sets[instance.model, instance.split] = jobs.prefix_set.human_fingerprint
+        self._add(instance.stage, jobs.in_order)
+        self.found.instances.append(PlannedInstance(instance, setting, jobs))
 
     def _resolve(self, instance: MethodInstance) -> Setting | None:
         setting = instance.setting
@@ -163,7 +144,7 @@ class _Planner:
         by_value = []
         for value in best.candidates:
             jobs = tuple(
-                planned.score
+                planned.jobs.score
                 for planned in self.found.instances
                 if planned.instance.stage == best.stage
                 and planned.instance.model == instance.model
@@ -176,7 +157,7 @@ class _Planner:
             by_value.append((value, jobs))
         return Candidates(tuple(by_value))
 
-    def _add(self, stage: str, jobs: list[Job]) -> None:
+    def _add(self, stage: str, jobs: Sequence[Job]) -> None:
         order = self.stage_order[stage]
         for job in jobs:
             if job.id not in self.named:

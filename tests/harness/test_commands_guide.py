@@ -41,6 +41,7 @@ def test_the_commands_shown_work_one_after_another(
 ) -> None:
     address = stores.filled(tmp_path)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs").symlink_to(GUIDE.parent.parent / "configs")
     monkeypatch.setenv("BAT_HARNESS_DB", address)
     commands = shown_commands()
     assert len(commands) > 15

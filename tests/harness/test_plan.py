@@ -16,6 +16,7 @@ from harness.jobs import JobKind
 from harness.planning.finished import is_finished
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
+from harness.planning.work import count_work, later_jobs
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 
 
@@ -104,15 +105,74 @@ def test_prints_jobs_units_and_what_is_open(
     sweep.write_text(to_yaml(tiny_sweep(corpus)))
     database = f"sqlite:///{tmp_path / 'none.db'}"
     printed = run(capsys, str(sweep), "--db", database)
-    assert "12 jobs, 0 of them done." in printed
-    assert "36 tokens at most" in printed
-    assert "1 more settings follow" in printed
+    assert "17 jobs, 0 of them done." in printed
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["generate", "fake", "2", "-", "-", "36", "tokens", "at", "most", "-"] in rows
+    assert ["generate,", "c=4", "fake", "2", "-", "2", "36", "tokens", "at", "most", "9"] in rows
+    assert (
+        "5 jobs come later, when results have decided their parameters:\n"
+        "  ba-eta rejecting as much as eta=0.01 (c=4)\n"
+    ) in printed
     assert not (tmp_path / "none.db").exists()  # nothing is written
+
+
+def test_a_calibration_does_some_of_every_kind_of_work(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAT_HARNESS_CACHE", str(tmp_path / "cache"))
+    sweep = tmp_path / "tiny.yaml"
+    sweep.write_text(to_yaml(tiny_sweep(corpus)))
+    database = f"sqlite:///{tmp_path / 'none.db'}"
     record = json.loads(run(capsys, str(sweep), "--db", database, "--json", "--calibrate"))
-    assert record["totals"]["jobs"] == 12
+    assert record["totals"]["jobs"] == 17
+    assert record["totals"]["later"] == 5
+    assert record["totals"]["uncalibrated"] == 0
+    assert record["totals"]["seconds"] == pytest.approx(sum(work["seconds"] for work in record["work"]))
     assert record["unresolved"] == ["ba-eta rejecting as much as eta=0.01 (c=4)"]
-    timed = {work["kind"] for work in record["work"] if work["seconds"]}
-    assert timed == {"measure", "generate", "featurize"}
+    assert {(work["kind"], work["detail"]) for work in record["work"] if work["seconds"] > 0} == {
+        ("measure", ""),
+        ("measure", "continuations"),
+        ("generate", ""),
+        ("generate", "c=4"),
+        ("featurize", ""),
+        ("score", ""),
+    }
+    # What was read is not kept: the next calibration would time the cache.
+    assert not list((tmp_path / "cache").glob("features*"))
+
+
+def test_what_comes_later_is_counted_as_it_turns_out(corpus: Path, tmp_path: Path) -> None:
+    best = {"metric": "mauve", "split": "validation", "among": [0.1, 0.2]}
+    methods = [
+        {"rule": "eta", "parameter": {"best": best}},
+        {"rule": "ba-eta", "parameter": {"match": {"method": "eta"}}, "constraints": [4, 6]},
+        {"rule": "top-k", "parameter": {"hrr": 0.5}},
+        {"rule": "nucleus", "parameter": {"hrr": [0.2, 0.3]}},
+    ]
+    config = tiny_sweep(
+        corpus,
+        methods=methods,
+        stages=[
+            {"name": "select", "split": "validation", "methods": ["eta"]},
+            {"name": "measure", "kind": "measure"},
+            {"name": "compare", "split": "test"},
+        ],
+        measurement={"tokens": 24, "per_document": 3, "basis_sizes": [4, 6], "shard_size": 2},
+    )
+    materials = Materials(config)
+    first = make_plan(config, materials)
+    expected = count_work(materials, first, later_jobs(materials, first), set())
+    assert sum(work.later for work in expected) > 0
+    with open_quick_store(tmp_path / "r.db") as store:
+        driver = make_driver(store, config, LocalPool)
+        assert driver.run().complete
+        plan = make_plan(config, materials, store, store.resolutions(driver.run_id))
+        done = store.done_ids([job.id for _, job in plan.jobs])
+    found = count_work(materials, plan, later_jobs(materials, plan), done)
+    assert [(work.stage, work.kind, work.detail, work.jobs) for work in found] == [
+        (work.stage, work.kind, work.detail, work.jobs) for work in expected
+    ]
+    assert all((work.done, work.later, work.units) == (work.jobs, 0, 0) for work in found)
 
 
 def test_a_mistake_in_the_sweep_is_told_with_its_line(
