@@ -189,7 +189,7 @@ def started(*arguments: Any) -> Iterator[Command]:
 
 @pytest.mark.xdist_group("ray")
 @pytest.mark.filterwarnings("ignore")  # Ray's own, which differ from release to release
-def test_interrupted_once_and_twice_and_then_left_alone(sweep: Path, db: str, expected: str) -> None:
+def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: str, expected: str) -> None:
     slow = ["--set", f"models.0.name={SLOW}"]
 
     # Ctrl-C, which a terminal sends to the whole group: what runs is finished, Ray's own processes live on.
@@ -217,6 +217,16 @@ def test_interrupted_once_and_twice_and_then_left_alone(sweep: Path, db: str, ex
         assert reader.owners() == []
         done = sum(progress.done for progress in reader.progress(1))
         assert 2 <= done < 17  # what ended between the two signals was written
+
+    # kill -9: the leases stay with the dead, and are taken back by whoever comes next.
+    with started(sweep, db, *slow) as command:
+        command.wait_until("generate")
+        command.process.kill()
+        command.end()
+    with open_reader(db) as reader:
+        assert len(reader.owners()) == 1
+        done = sum(progress.done for progress in reader.progress(1))
+        assert 2 <= done < 17
 
     # Undisturbed, but for somebody who looks on all the time; no question waits, fails or sees half a result.
     looks = 0
