@@ -82,6 +82,8 @@ class Driver:
         self.requests = Requests(materials, store)
         self.leases: dict[str, Lease] = {}  # by ticket
         self._identities: dict[ModelRequest, object] = {}  # of models that workers may have at hand
+        self._awaited: list[set[str]] = []  # for each open parameter, what decides it and is not done
+        self._decided = False  # whether results have come in since that decide one
         self.summary = Summary()
         self._renewed = self._reported = time.monotonic()
 
@@ -92,6 +94,8 @@ class Driver:
         pool: Pool | None = None
         try:
             while not self.stop.asked:
+                if self._decided:  # while others still run, so that no worker waits for the last of them
+                    plan = self._enqueue()
                 if not self.leases and self._open_jobs() == 0:
                     if plan.complete:
                         break
@@ -136,6 +140,9 @@ class Driver:
             LOGGER.info("resolved %s", text)
             self.note(text)
         LOGGER.info("planned %d jobs, %d settings open", len(plan.jobs), len(plan.unresolved))
+        done = self.store.done_ids(job_id for ids in plan.deciding for job_id in ids)
+        self._awaited = [set(ids - done) for ids in plan.deciding]
+        self._decided = False
         return plan
 
     def _hand_out(self, pool: Pool) -> None:
@@ -204,6 +211,15 @@ class Driver:
             self.summary.late += len(ours) - sum(ours)
             for (lease, _), kept in zip(completions, ours, strict=True):
                 LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "came too late")
+                if kept:
+                    self._cross_off(lease.job_id)
+
+    def _cross_off(self, job_id: str) -> None:
+        """Take note of a result; what other drivers bring is seen when nothing is left to do."""
+        for ids in self._awaited:
+            if job_id in ids:
+                ids.remove(job_id)
+                self._decided |= not ids
 
     def _fail(self, lease: Lease, failure: Failure) -> None:
         if failure.kind is FailureKind.NOT_BEGUN:

@@ -45,6 +45,8 @@ class Plan:
     jobs: list[tuple[int, Job]] = field(default_factory=list)  # (stage, job)
     instances: list[PlannedInstance] = field(default_factory=list)
     unresolved: list[MethodInstance] = field(default_factory=list)
+    # Ids of the jobs whose results decide a parameter of those, all together.
+    deciding: set[frozenset[str]] = field(default_factory=set)
     resolutions: list[Resolution] = field(default_factory=list)
     prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
 
@@ -106,6 +108,7 @@ class _Planner:
         setting = self._resolve(instance)
         if setting is None:
             self.found.unresolved.append(instance)
+            self.found.deciding.add(self._deciding(instance))
             return
         jobs = instance_jobs(self.materials, self._card(instance.model), instance, setting)
         self.found.prefix_sets[instance.model, instance.split] = jobs.prefix_set.human_fingerprint
@@ -134,6 +137,13 @@ class _Planner:
                 self.resolved[resolution.parameter] = resolution
                 self.found.resolutions.append(resolution)
         return known
+
+    def _deciding(self, instance: MethodInstance) -> frozenset[str]:
+        jobs = list(self.measure_jobs.get(instance.model, [])) if instance.setting.needs_measurement else []
+        candidates = self._candidates(instance)
+        if candidates is not None:
+            jobs += [job for _, scores in candidates.by_value for job in scores]
+        return frozenset(job.id for job in jobs)
 
     def _candidates(self, instance: MethodInstance) -> Candidates | None:
         """The scores that decide a selection; stages come in order, so these were planned before."""

@@ -10,6 +10,7 @@ import pytest
 
 from harness.driver.driver import Driver
 from harness.driver.executor import AnyAnswer, AnyRequest, Executor
+from harness.driver.pool import REQUESTS_PER_WORKER
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind
 from harness.store import JobState, Store
@@ -87,6 +88,24 @@ def test_a_second_run_has_nothing_to_do_and_starts_no_workers(store: Store, corp
 
     again = make_driver(store, config, no_pool).run()
     assert (again.done, again.complete) == (0, True)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_what_results_decide_is_planned_while_other_jobs_are_open(
+    workers: int, store: Store, corpus: Path
+) -> None:
+    open_jobs: list[int] = []
+    driver = make_driver(
+        store,
+        tiny_sweep(corpus),
+        lambda: LocalPool(workers),
+        note=lambda text: open_jobs.append(sum(one.open for one in store.progress(1))),
+    )
+    assert driver.run().complete
+    # All 12 jobs that could be named at first are planned, and the two that decide are done early. With more
+    # workers, some may bring other answers before.
+    assert open_jobs[0] >= 12 + 5 - 2 - REQUESTS_PER_WORKER * workers
+    assert len(open_jobs) == 1
 
 
 def test_who_did_what_is_kept(store: Store, corpus: Path) -> None:
