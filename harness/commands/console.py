@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 # Told the name and the size of a long step as it begins, returns what to call with the amount done so far.
 Stage = Callable[[str, int], Callable[[int], None]]
@@ -26,12 +35,19 @@ def get_console() -> Console:
     return Console(width=_WIDTH_OF_FILES) if unlimited else console
 
 
+class _Counts(MofNCompleteColumn):
+    """How many of how many, for what can be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
 def _progress(*, transient: bool = False) -> Progress:
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description:20}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        _Counts(),
         TimeElapsedColumn(),
         console=console,
         transient=transient,
@@ -57,6 +73,7 @@ class Bars:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
+        self._step: TaskID | None = None
 
     def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
         """Show how far things are: what is done of how many."""
@@ -64,6 +81,21 @@ class Bars:
             if name not in self._tasks:
                 self._tasks[name] = self._progress.add_task(name, total=total)
             self._progress.update(self._tasks[name], completed=done, total=total)
+
+    def begin(self, step: str) -> None:
+        """Show what goes on before there is anything to count, in the place of what went on before."""
+        self.end_step()
+        self._step = self._progress.add_task(step, total=None)
+
+    def end_step(self) -> None:
+        """Show nothing but what is counted from now on."""
+        if self._step is not None:
+            self._progress.remove_task(self._step)
+            self._step = None
+
+    def say(self, text: str, style: str = "") -> None:
+        """Write a line above the bars; written past them, it would be drawn over."""
+        self._progress.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 class Lines:
@@ -80,8 +112,18 @@ class Lines:
         waited = time.monotonic() - self._at >= _SECONDS_BETWEEN_LINES
         if dict(counts) != self._shown and (waited or complete):
             self._shown, self._at = dict(counts), time.monotonic()
-            told = ", ".join(f"{name} {done}/{total}" for name, (done, total) in counts.items())
-            self._console.print(told, highlight=False, soft_wrap=True)
+            self.say(", ".join(f"{name} {done}/{total}" for name, (done, total) in counts.items()))
+
+    def begin(self, step: str) -> None:
+        """Write what goes on now."""
+        self.say(f"{step} ...")
+
+    def end_step(self) -> None:
+        """A line stands for itself."""
+
+    def say(self, text: str, style: str = "") -> None:
+        """Write a line."""
+        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -48,7 +48,11 @@ def run(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run a sweep; the same command again goes on where the last one stopped."""
+    """Run a sweep; the same command again goes on where the last one stopped.
+
+    Ctrl-C once finishes what runs, twice leaves at once. Exits with 0 when the
+    sweep is complete, 3 when jobs were set aside, 130 when it was stopped.
+    """
     from harness.config import load_config
     from harness.planning.finished import is_finished, stored_identity
     from harness.store import RetryPolicy, open_store
@@ -65,28 +69,33 @@ def run(
                 typer.echo(json.dumps({"run": run_id, "done": 0, "complete": True}))
             notes.print(_NOTHING)
             return
-        # Late, because these bring in torch and Ray, which a sweep that is done can do without.
-        from harness.driver.cluster import connected, make_pool
-        from harness.driver.driver import Driver
         from harness.driver.log import log_to_file
-        from harness.driver.pool import Pool
         from harness.driver.stopping import Stop
-        from harness.planning.materials import Materials
 
         log = log_to_file(store.address, config.name)
         notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
         again = _command(sweep, store.address, overrides or (), address, ship_code=ship_code)
         stop = Stop()
+        with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
+            bars.begin("Loading libraries")
+            # Late, because these bring in torch and Ray, which a sweep that is done can do without.
+            from harness.driver.cluster import connected, make_pool
+            from harness.driver.driver import Driver
+            from harness.driver.pool import Pool
+            from harness.planning.materials import Materials
 
-        def note(text: str) -> None:
-            notes.print(text, style="dim")
+            def note(text: str) -> None:
+                bars.say(text, style="dim")
 
-        def start_pool() -> Pool:
-            # Only now: a sweep that is done needs no workers.
-            open_until_the_end.enter_context(connected(address, ship_code=ship_code))
-            return make_pool(config.resources, workers, note)
+            def start_pool() -> Pool:
+                # Only now: a sweep that is done needs no workers.
+                bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
+                open_until_the_end.enter_context(connected(address, ship_code=ship_code))
+                pool = make_pool(config.resources, workers, note)
+                bars.begin("Starting workers")
+                return pool
 
-        with growing_bars() as bars, stop.listening(lambda: notes.print(_STOPPING)):
+            bars.begin("Planning")
             driver = Driver(
                 store,
                 run_id,
@@ -99,7 +108,7 @@ def run(
             try:
                 summary = driver.run()
             except KeyboardInterrupt:
-                notes.print(f"Left at once. Go on with: {again}")
+                bars.say(f"Left at once. Go on with: {again}")
                 raise typer.Exit(exits.INTERRUPTED) from None
         failures = store.failed(run_id)
     if as_json:
@@ -128,6 +137,8 @@ def _command(sweep: Path, db: str, overrides: Sequence[str], address: str, *, sh
 
 
 def _show(bars: Bars | Lines, found: list[Progress]) -> None:
+    if any(progress.leased for progress in found):
+        bars.end_step()  # the workers have work
     bars.show({progress.kind.value: (progress.done, progress.total) for progress in found})
 
 

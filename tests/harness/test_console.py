@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.commands import console
-from harness.commands.console import Lines, growing_bars
+from harness.commands.console import Bars, Lines, growing_bars
 
 
 def test_a_file_is_told_of_changes_now_and_then_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +34,34 @@ def test_a_file_is_told_of_changes_now_and_then_and_of_the_end(monkeypatch: pyte
 def test_the_error_stream_of_a_script_gets_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with growing_bars() as bars:
         assert isinstance(bars, Lines)
+        bars.begin("Planning")
         bars.show({"score": (1, 1)})
+        bars.say("[found] a parameter")
     printed = capsys.readouterr()
-    assert (printed.out, printed.err) == ("", "score 1/1\n")
+    assert (printed.out, printed.err) == ("", "Planning ...\nscore 1/1\n[found] a parameter\n")
+
+
+def test_on_a_terminal_notes_stand_above_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    terminal = Console(file=written, force_terminal=True, width=80, height=20, _environ={})
+    monkeypatch.setattr(console, "Console", lambda **_: terminal)
+    with growing_bars() as bars:
+        assert isinstance(bars, Bars)
+        bars.begin("Planning")
+        assert descriptions(bars) == ["Planning"]
+        bars.begin("Starting workers")
+        bars.show({"measure": (0, 4)})
+        assert descriptions(bars) == ["Starting workers", "measure"]
+        bars.say("[found] a parameter")
+        bars.end_step()
+        bars.show({"measure": (1, 4)})
+        assert descriptions(bars) == ["measure"]
+    lines = written.getvalue().splitlines()
+    # A line of its own, as it is, after the codes that wipe off the bars.
+    assert any(line.endswith("[found] a parameter") for line in lines)
+    assert not any("measure" in line and "found" in line for line in lines)
+    assert "1/4" in lines[-2]  # before the code that brings back the cursor
+
+
+def descriptions(bars: Bars) -> list[str]:
+    return [task.description for task in bars._progress.tasks]
