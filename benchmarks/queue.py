@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
-from harness.driver.driver import Driver
+from harness.driver.driver import Driver, add_prefixes
 from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.jobs import JobKind
@@ -144,8 +144,7 @@ class _GenerateOnly(Driver):
     def _enqueue(self) -> Plan:
         plan = planner.make_plan(self.materials.config, self.materials, self.store)
         plan.jobs = [(order, job) for order, job in plan.jobs if job.kind is JobKind.GENERATE]
-        for rows in planner.prefix_rows(self.materials, plan):
-            self.store.add_prefix_set(rows)
+        add_prefixes(self.store, self.materials, plan)
         self.store.add_jobs(self.run_id, [job for _, job in plan.jobs])
         return plan
 

@@ -18,7 +18,7 @@ from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
 from harness.planning.materials import Materials
-from harness.planning.planner import Plan, make_plan, prefix_rows
+from harness.planning.planner import Plan, make_plan
 from harness.store import Lease, Payload, Progress, Store
 from workers.requests import ModelRequest
 
@@ -47,14 +47,20 @@ class Summary:
 def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     """Plan, and put into the store what is not there yet."""
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
-    missing = [rows for rows in prefix_rows(materials, plan) if not store.has_prefix_set(rows.id)]
-    for rows in missing:
-        store.add_prefix_set(rows)
+    add_prefixes(store, materials, plan)
     store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
     # After the jobs that follow from them: what is resolved is planned, see harness.planning.finished.
     for resolution in plan.resolutions:
         store.add_resolution(run_id, resolution)
     return plan
+
+
+def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
+    """Put the prefixes that a plan's jobs continue into the store; texts are made only of new ones."""
+    for (title, split), prefix_set_id in plan.prefix_sets.items():
+        if not store.has_prefix_set(prefix_set_id):
+            card = materials.card(materials.config.get_model(title))
+            store.add_prefix_set(materials.prefix_rows(card, split))
 
 
 class Driver:

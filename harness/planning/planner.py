@@ -25,7 +25,7 @@ from harness.planning.finished import resolution_name
 from harness.planning.instances import InstanceJobs, instance_jobs
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
-from harness.store import PrefixRows, Reader, Resolution
+from harness.store import Reader, Resolution
 from workers.corpora import Split
 
 
@@ -67,14 +67,6 @@ def make_plan(
     `known` are parameters that were found out before, and are not looked for again.
     """
     return _Planner(config, materials, reader, known).plan()
-
-
-def prefix_rows(materials: Materials, plan: Plan) -> list[PrefixRows]:
-    """The prefixes that a plan's jobs continue, for the store."""
-    by_title = {model.title: model for model in materials.config.models}
-    return [
-        materials.prefix_rows(materials.card(by_title[title]), split) for (title, split) in plan.prefix_sets
-    ]
 
 
 class _Planner:
