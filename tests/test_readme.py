@@ -28,3 +28,18 @@ def test_make_targets_in_the_readme_exist() -> None:
     assert {"demo", "test", "bench"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_tree_names_what_is_there() -> None:
+    tree = README.read_text(encoding="utf-8").split("## The tree\n")[1].split("\n## ")[0]
+    folder, seen = "", 0
+    for line in tree.splitlines():
+        if re.match(r" {4}\w", line):
+            folder = line.split()[0]
+            assert (README.parent / folder).is_dir()
+        elif line.strip():
+            first = line.split()[0]
+            for name in {first, *re.findall(r"\w+\.py", line)}:
+                assert (README.parent / folder / name).exists(), f"{folder}{name}"
+                seen += 1
+    assert seen > 25
