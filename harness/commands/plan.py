@@ -41,7 +41,7 @@ def plan(
     from harness.planning.materials import Materials
     from harness.planning.planner import make_plan
     from harness.planning.work import count_work, later_jobs, totals
-    from harness.store import StoreError, open_reader
+    from harness.store import NoStoreError, open_reader
 
     config = load_config(sweep, overrides or ()).config
     materials = Materials(config)
@@ -49,8 +49,8 @@ def plan(
         planning = stage("Planning", 1)
         try:
             reader = open_reader(db)
-        except StoreError:
-            reader = None  # there is no database yet
+        except NoStoreError:
+            reader = None
         if reader is None:
             made = make_plan(config, materials)
             done: set[str] = set()
@@ -71,14 +71,20 @@ def plan(
             rates = measure_rates(materials, jobs, partial(stage, "Calibrating"))
     work = count_work(materials, made, later, done, rates)
     if as_json:
-        open_settings = [str(one.setting) for one in made.unresolved]
-        record = {"work": [asdict(one) for one in work], "totals": totals(work), "unresolved": open_settings}
+        record = {
+            "work": [asdict(one) for one in work],
+            "totals": totals(work),
+            "unresolved": [str(one.setting) for one in made.unresolved],
+            "refused": made.refused,
+        }
         typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
     console.print(_table(work, workers))
     for line in _notes(work, made.unresolved, workers, calibrated=calibrate):
         console.print(line, highlight=False)
+    for name, reason in made.refused.items():
+        console.print(f"{name} cannot be found out: {reason}", highlight=False, markup=False)
 
 
 def _table(work: list[Work], workers: int) -> Table:
@@ -88,7 +94,7 @@ def _table(work: list[Work], workers: int) -> Table:
     table = plain_table()
     for name in ("stage", "work", "model"):
         table.add_column(name)
-    for name in ("jobs", "done", "later", "left to do", "programs"):
+    for name in ("jobs", "done", "later", "left, at most", "programs"):
         table.add_column(name, justify="right", no_wrap=True)
     if with_times:
         table.add_column("time", justify="right", no_wrap=True)

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,39 +78,36 @@ def run(
         again = _command(sweep, store.address, overrides or (), address, ship_code=ship_code)
         stop = Stop()
         with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
-            bars.begin("Loading libraries")
-            # Late, because these bring in torch and Ray, which a sweep that is done can do without.
-            from harness.driver.cluster import connected, make_pool
-            from harness.driver.driver import Driver
-            from harness.driver.pool import Pool
-            from harness.planning.materials import Materials
-
-            def note(text: str) -> None:
-                bars.say(text, style="dim")
-
-            def start_pool() -> Pool:
-                # Only now: a sweep that is done needs no workers.
-                bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
-                open_until_the_end.enter_context(connected(address, ship_code=ship_code))
-                pool = make_pool(config.resources, workers, note)
-                bars.begin("Starting workers")
-                return pool
-
-            bars.begin("Planning")
-            driver = Driver(
-                store,
-                run_id,
-                Materials(config),
-                start_pool,
-                report=lambda found: _show(bars, found),
-                stop=stop,
-                note=note,
-            )
             try:
+                bars.begin("Loading libraries")
+                # Late, because these bring in torch and Ray, which a sweep that is done can do without.
+                from harness.driver.cluster import connected, make_pool
+                from harness.driver.driver import Driver
+                from harness.driver.pool import Pool
+                from harness.planning.materials import Materials
+
+                def note(text: str) -> None:
+                    bars.say(text, style="dim")
+
+                def start_pool() -> Pool:
+                    # Only now: a sweep that is done needs no workers.
+                    bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
+                    open_until_the_end.enter_context(connected(address, ship_code=ship_code))
+                    pool = make_pool(config.resources, workers, note)
+                    bars.begin("Starting workers")
+                    return pool
+
+                bars.begin("Planning")
+                report = partial(_show, bars)
+                driver = Driver(
+                    store, run_id, Materials(config), start_pool, report=report, stop=stop, note=note
+                )
                 summary = driver.run()
             except KeyboardInterrupt:
                 bars.say(f"Left at once. Go on with: {again}")
                 raise typer.Exit(exits.INTERRUPTED) from None
+            finally:
+                bars.end_step()
         failures = store.failed(run_id)
     if as_json:
         typer.echo(json.dumps({"run": run_id, **asdict(summary), "complete": summary.complete}))
@@ -163,6 +161,8 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
     if summary.unresolved and not summary.stopped:
         settings = counted(len(summary.unresolved), "setting")
         lines.append(f"{settings} in need of results, such as {summary.unresolved[0]}.")
+    for reason in summary.refused[:_ERRORS_SHOWN] if not summary.stopped else ():
+        lines.append(f"Cannot be found out: {reason}")
     if summary.complete:
         lines.append("The sweep is complete.")
     return lines

@@ -116,8 +116,8 @@ def _workers(status: RunStatus) -> Table:
     table.add_column("is at", no_wrap=True)
     for name in ("for", "behind it", "done lately", "a minute", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
-    # Those at work first; they are in the order of their names.
-    found = sorted(status.workers, key=lambda one: one.kind is None)
+    # Those that fail first, then those at work; else they are in the order of their names.
+    found = sorted(status.workers, key=lambda one: (-one.failed, one.kind is None))
     for one in found[:_WORKERS]:
         at, taken = ("-", "-") if one.kind is None else (one.kind.value, _age(now, one.since))
         pace = 60 * one.done / status.rates_over_seconds

@@ -17,6 +17,7 @@ from harness.driver.owners import is_dead, new_owner
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
+from harness.planning.finished import resolution_name
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan, make_plan
 from harness.store import Lease, Payload, Progress, Store
@@ -36,12 +37,13 @@ class Summary:
     stopped: bool = False
     failed: int = 0  # jobs set aside
     blocked: int = 0  # jobs that wait for those
-    unresolved: list[str] = field(default_factory=list)  # parameters that could not be found out
+    unresolved: list[str] = field(default_factory=list)  # parameters that wait for results
+    refused: list[str] = field(default_factory=list)  # parameters that results do not settle, and why
 
     @property
     def complete(self) -> bool:
         """Whether the sweep is done."""
-        return not (self.stopped or self.failed or self.blocked or self.unresolved)
+        return not (self.stopped or self.failed or self.blocked or self.unresolved or self.refused)
 
 
 def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
@@ -89,6 +91,7 @@ class Driver:
         self.leases: dict[str, Lease] = {}  # by ticket
         self._identities: dict[ModelRequest, object] = {}  # of models that workers may have at hand
         self._awaited: list[set[str]] = []  # for each open parameter, what decides it and is not done
+        self._refused: set[str] = set()  # names of parameters that were told to be beyond reach
         self._decided = False  # whether results have come in since that decide one
         self.summary = Summary()
         self._renewed = self._reported = time.monotonic()
@@ -111,9 +114,11 @@ class Driver:
                         break  # what is missing waits for jobs that were set aside
                 if pool is None:
                     pool = self.start_pool()
+                self._renew_leases()  # before claiming, which takes back what has run out, ours too
                 self._hand_out(pool)
                 self._collect(pool)
             while pool is not None and self.leases:  # asked to stop: finish what runs
+                self._renew_leases()
                 self._collect(pool)
         finally:
             try:
@@ -145,6 +150,11 @@ class Driver:
             text = f"{resolution.parameter}: {resolution.value:.6g}, {resolution.how}"
             LOGGER.info("resolved %s", text)
             self.note(text)
+        for name, reason in plan.refused.items():
+            if name not in self._refused:
+                self._refused.add(name)
+                LOGGER.warning("cannot resolve %s: %s", name, reason)
+                self.note(f"{name} cannot be found out: {reason}")
         LOGGER.info("planned %d jobs, %d settings open", len(plan.jobs), len(plan.unresolved))
         done = self.store.done_ids(job_id for ids in plan.deciding for job_id in ids)
         self._awaited = [set(ids - done) for ids in plan.deciding]
@@ -182,18 +192,21 @@ class Driver:
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
     def _collect(self, pool: Pool) -> None:
-        """Take what has come in and write it down; keep leases alive; tell how things stand."""
+        """Take what has come in and write it down; tell how things stand."""
         outcomes = pool.wait(_SECONDS_BETWEEN_LOOKS)
         if not outcomes and not self.leases:
             time.sleep(_SECONDS_BETWEEN_LOOKS)  # everything left waits for its turn after an error
         self._write(outcomes)
         now = time.monotonic()
-        if now - self._renewed > self.lease_seconds / 4 and self.leases:
-            self._renewed = now
-            self.store.renew(list(self.leases.values()), self.lease_seconds)
         if now - self._reported > _SECONDS_BETWEEN_REPORTS:
             self._reported = now
             self.report(self.store.progress(self.run_id))
+
+    def _renew_leases(self) -> None:
+        now = time.monotonic()
+        if now - self._renewed > self.lease_seconds / 4 and self.leases:
+            self._renewed = now
+            self.store.renew(list(self.leases.values()), self.lease_seconds)
 
     def _write(self, outcomes: list[Outcome]) -> None:
         completions: list[tuple[Lease, Payload]] = []
@@ -221,10 +234,10 @@ class Driver:
                     self._cross_off(lease.job_id)
 
     def _cross_off(self, job_id: str) -> None:
-        """Take note of a result; what other drivers bring is seen when nothing is left to do."""
+        """Take note of a result, and of what other drivers have brought beside it: the last one sees all."""
         for ids in self._awaited:
             if job_id in ids:
-                ids.remove(job_id)
+                ids -= self.store.done_ids(ids)
                 self._decided |= not ids
 
     def _fail(self, lease: Lease, failure: Failure) -> None:
@@ -251,9 +264,9 @@ class Driver:
         self.summary.stopped = self.stop.asked
         self.summary.failed = sum(one.failed for one in progress)
         self.summary.blocked = sum(one.blocked for one in progress)
-        self.summary.unresolved = [
-            f"{one.stage}: {one.method} on {one.model}: {one.setting}" for one in plan.unresolved
-        ]
+        names = dict.fromkeys(map(resolution_name, plan.unresolved))
+        self.summary.unresolved = [name for name in names if name not in plan.refused]
+        self.summary.refused = [f"{name}: {reason}" for name, reason in plan.refused.items()]
         return self.summary
 
 

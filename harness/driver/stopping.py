@@ -26,7 +26,8 @@ class Stop:
             if self.asked:
                 raise KeyboardInterrupt
             self.asked = True
-            told()
+            # In a thread: the signal may have come while this one holds a lock that telling needs.
+            threading.Thread(target=told, daemon=True).start()
 
         before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
         try:

@@ -17,19 +17,19 @@ import bat
 from harness.config.schema import Model, SweepConfig
 from harness.driver.executor import AnyRequest, Executor, ScoreRequest
 from harness.driver.requests import continuations_request, model_request
-from harness.jobs import Job, JobKind
+from harness.jobs import Job, JobKind, Spec
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.specs import LIKELIHOOD_TOKENS
 from harness.planning.work import CONTINUATIONS, Pace, Paces, count_units
 from harness.scoring.resampling import Resampling
 from harness.scoring.scorer import FeaturePair
-from harness.scoring.texts import TextSet, TokenLikelihood
+from harness.scoring.texts import IntArray, TextSet, TokenLikelihood
 from workers.corpora import Split
 from workers.features import featurize
 from workers.generation import GenerationSettings
 from workers.prefixes import PrefixSet
 from workers.reading import DOCUMENTS_PER_BATCH
-from workers.requests import GenerateRequest, MeasureRequest
+from workers.requests import GenerateRequest, MeasureRequest, ModelRequest
 
 _TOKENS = 8
 _TEXTS = 8
@@ -53,7 +53,7 @@ class _Calibration:
     def __init__(self, materials: Materials) -> None:
         self.materials, self.config = materials, materials.config
         self.executor = Executor("auto")
-        self.plain_rates: dict[str, float] = {}
+        self.plain_rates: dict[ModelRequest, float] = {}
 
     def rates(self, jobs: Sequence[Job], begin: Callable[[int], Callable[[int], None]]) -> dict[Pace, float]:
         pace_of = Paces(self.materials)
@@ -73,9 +73,9 @@ class _Calibration:
             case JobKind.MEASURE if pace.detail == CONTINUATIONS:
                 return self._continuations(self._card(pace))
             case JobKind.MEASURE:
-                return self._measurement(self._card(pace))
+                return self._measurement(self._card(pace), job.spec)
             case JobKind.GENERATE:
-                return self._generation(self._card(pace), job.spec.get("constraints"))
+                return self._generation(self._card(pace), job.spec)
             case JobKind.FEATURIZE:
                 return self._features()
             case JobKind.SCORE:
@@ -85,12 +85,18 @@ class _Calibration:
         model: Model = self.config.get_model(pace.model)
         return self.materials.card(model)
 
-    def _measurement(self, card: ModelCard) -> float:
+    def _measurement(self, card: ModelCard, spec: Spec) -> float:
         text = self.materials.human_text(card)
         documents = text.documents[:_DOCUMENTS]
         positions = {document.id: text.positions[document.id] for document in documents}
-        sizes = tuple(self.config.measurement.basis_sizes)
-        asked = MeasureRequest(model_request(card), documents, positions, sizes)
+        asked = MeasureRequest(
+            model_request(card),
+            documents,
+            positions,
+            tuple(spec["basis_sizes"]),
+            spec["tolerance"],
+            spec["batch_size"],
+        )
         first = {documents[0].id: positions[documents[0].id][:1]}
         self.executor.execute(replace(asked, documents=documents[:1], positions=first))  # load and compile
         return self._seconds(asked) / sum(map(len, positions.values()))
@@ -102,23 +108,21 @@ class _Calibration:
         self.executor.load(asked.model)
         return self._seconds(asked) / sum(map(len, asked.positions.values()))
 
-    def _generation(self, card: ModelCard, constraints: int | None) -> float:
-        name = card.info.name
-        if name not in self.plain_rates:
-            self.plain_rates[name] = self._seconds_a_token(card, *_PLAIN, self.config.generation.batch_size)
-        if constraints is None:
-            return self.plain_rates[name]
-        plain = self._seconds_a_token(card, *_PLAIN, _TEXTS)
-        aware = self._seconds_a_token(card, *_AWARE, _TEXTS, constraints)
-        return self.plain_rates[name] + max(0.0, aware - plain)
+    def _generation(self, card: ModelCard, spec: Spec) -> float:
+        plain = GenerationSettings(bat.get_rule(*_PLAIN), max_tokens=_TOKENS, batch_size=spec["batch_size"])
+        if card.request not in self.plain_rates:
+            self.plain_rates[card.request] = self._seconds_a_token(card, plain)
+        if spec.get("constraints") is None:
+            return self.plain_rates[card.request]
+        few = replace(plain, batch_size=_TEXTS)
+        chosen = {name: spec[name] for name in ("constraints", "max_tries", "fallback", "solver")}
+        aware = replace(few, rule=bat.get_rule(*_AWARE), **chosen)
+        programs = self._seconds_a_token(card, aware) - self._seconds_a_token(card, few)
+        return self.plain_rates[card.request] + max(0.0, programs)
 
-    def _seconds_a_token(
-        self, card: ModelCard, rule: str, parameter: float, texts: int, constraints: int = 0
-    ) -> float:
-        batch = self._prefix_set(card).prefixes[:texts]
-        settings = GenerationSettings(
-            bat.get_rule(rule, parameter), constraints, max_tokens=_TOKENS, batch_size=texts
-        )
+    def _seconds_a_token(self, card: ModelCard, settings: GenerationSettings) -> float:
+        """Time one batch."""
+        batch = self._prefix_set(card).prefixes[: settings.batch_size]
         asked = GenerateRequest(model_request(card), batch, settings)
         self.executor.execute(replace(asked, prefixes=batch[:1]))  # load, compile, prepare the basis
         return self._seconds(asked) / (len(batch) * _TOKENS)
@@ -136,24 +140,33 @@ class _Calibration:
 
     def _scores(self, job: Job) -> float:
         """Score human texts as if they were generated, with vectors that look alike."""
-        spec = job.spec
         prefixes = self._prefix_set(self.materials.card(self.config.models[0])).prefixes
-        samples = self.config.generation.samples
-        texts = TextSet(
-            prefixes=len(prefixes),
-            places=np.tile(np.arange(len(prefixes)), samples),
-            token_ids=tuple(np.array(one.continuation_ids, dtype=np.int64) for one in prefixes) * samples,
-            ended=np.zeros(len(prefixes) * samples, dtype=bool),
+        texts = [np.array(one.continuation_ids, dtype=np.int64) for one in prefixes]
+        # The first score of a process waits for libraries.
+        mauve = job.spec.get("mauve")
+        few = {**job.spec, "resamples": 1, "mauve": mauve and {**mauve, "buckets": "auto"}}
+        self.executor.execute(self._score_request(texts[:_TEXTS], few))
+        return self._seconds(self._score_request(texts, job.spec)) / count_units(job)
+
+    def _score_request(self, texts: list[IntArray], spec: Spec) -> ScoreRequest:
+        prefixes, samples = len(texts), self.config.generation.samples
+        size = self.materials.card(self.config.features).info.hidden_size
+        vectors = np.random.default_rng(0).standard_normal((prefixes * (1 + samples), size), np.float32)
+        made = TextSet(
+            prefixes=prefixes,
+            places=np.tile(np.arange(prefixes), samples),
+            token_ids=tuple(texts) * samples,
+            ended=np.zeros(prefixes * samples, dtype=bool),
             likelihood=TokenLikelihood(np.empty(0, dtype=np.int64), np.empty(0)),
         )
-        size = self.materials.card(self.config.features).info.hidden_size
-        vectors = np.random.default_rng(0).standard_normal((len(prefixes) + len(texts), size), np.float32)
-        features = FeaturePair(vectors[: len(prefixes)], vectors[len(prefixes) :])
-        # Perplexity and facts of sampling need texts that were generated, and take hardly any time.
-        statistics = tuple(name for name in spec["statistics"] if name not in ("perplexity", "sampling"))
-        resampling = Resampling(len(prefixes), spec["resamples"], spec["resample_seed"])
-        asked = ScoreRequest(texts, statistics, resampling, features, spec.get("mauve"))
-        return self._seconds(asked) / count_units(job)
+        return ScoreRequest(
+            made,
+            # Perplexity and facts of sampling need texts that were generated, and take hardly any time.
+            tuple(name for name in spec["statistics"] if name not in ("perplexity", "sampling")),
+            Resampling(prefixes, spec["resamples"], spec["resample_seed"]),
+            FeaturePair(vectors[:prefixes], vectors[prefixes:]),
+            spec.get("mauve"),
+        )
 
     def _prefix_set(self, card: ModelCard) -> PrefixSet:
         return self.materials.prefix_set(card, _some_split(self.config))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bat.errors import BatError
 from harness.config.expansion import (
     BestOf,
     EqualRate,
@@ -47,6 +48,8 @@ class Plan:
     unresolved: list[MethodInstance] = field(default_factory=list)
     # Ids of the jobs whose results decide a parameter of those, all together.
     deciding: set[frozenset[str]] = field(default_factory=set)
+    # Why a parameter of those cannot be found out, by the name of its resolution.
+    refused: dict[str, str] = field(default_factory=dict)
     resolutions: list[Resolution] = field(default_factory=list)
     prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
 
@@ -120,7 +123,11 @@ class _Planner:
         evidence = self.evidence.setdefault(
             instance.model, Evidence(self.reader, self.measure_jobs.get(instance.model, []))
         )
-        found = evidence.resolve(name, setting, self._candidates(instance))
+        try:
+            found = evidence.resolve(name, setting, self._candidates(instance))
+        except BatError as error:  # a rate that is out of the rule's reach, say; the others can go on
+            self.found.refused[name] = str(error)
+            return None
         if found is None:
             return None
         known, resolutions = found

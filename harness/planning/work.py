@@ -18,7 +18,7 @@ from harness.planning.planner import Plan
 PROGRAMS_PER_TOKEN = 0.25
 UNIT_NAMES = {
     JobKind.MEASURE: "human tokens",
-    JobKind.GENERATE: "tokens at most",
+    JobKind.GENERATE: "tokens",
     JobKind.FEATURIZE: "texts",
     JobKind.SCORE: "scores",
 }
@@ -45,7 +45,7 @@ class Work:
     jobs: int
     done: int
     later: int  # of the jobs, those whose parameter results will decide
-    units: int  # of jobs that are not done
+    units: int  # of jobs that are not done, at most: texts may end early, documents have less to ask about
     programs: int  # linear programs in these, estimated for basis-aware generation
     seconds: float | None  # on one worker; None without a calibration
 
@@ -61,8 +61,14 @@ def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
     config = materials.config
     places = {stage.name: place for place, stage in enumerate(config.stages)}
     known = {job.id for _, job in plan.jobs}
+    seen: set[tuple[object, ...]] = set()
     found: StagedJobs = []
     for instance in plan.unresolved:
+        # What is asked for twice, in two stages say, is run once.
+        same = (instance.model, instance.split, instance.setting, instance.seed)
+        if same in seen:
+            continue
+        seen.add(same)
         card = materials.card(config.get_model(instance.model))
         jobs = instance_jobs(materials, card, instance, stand_in(instance.setting))
         new = [job for job in jobs.shared if job.id not in known]
@@ -115,9 +121,10 @@ class Paces:
 
     def __init__(self, materials: Materials) -> None:
         config = materials.config
-        cards = {config.features.model: materials.card(config.features)}
-        cards |= {model.title: materials.card(model) for model in config.models}
-        self._titles = {canonical_json(card.identity): title for title, card in cards.items()}
+        # The features' model may be one of the others, or go by the name of one and be in another precision.
+        self._titles = {canonical_json(materials.card(config.features).identity): config.features.model}
+        for model in config.models:
+            self._titles[canonical_json(materials.card(model).identity)] = model.title
 
     def __call__(self, job: Job) -> Pace:
         if job.kind is JobKind.SCORE:

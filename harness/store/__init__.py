@@ -5,7 +5,7 @@ open_reader     for everybody else: questions, while others write
 migrate         bring an older database to this version
 """
 
-from harness.store.errors import SchemaVersionError, StoreError, StoreUnavailableError
+from harness.store.errors import NoStoreError, SchemaVersionError, StoreError, StoreUnavailableError
 from harness.store.payloads import (
     FeatureRows,
     GenerationEntry,
@@ -51,6 +51,7 @@ __all__ = [
     "Lease",
     "LeaseOwner",
     "MeasurementRows",
+    "NoStoreError",
     "Payload",
     "PrefixEntry",
     "PrefixRows",

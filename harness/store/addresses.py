@@ -10,7 +10,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bat.errors import InvalidInputError
-from harness.store.errors import StoreUnavailableError
+from harness.store.errors import NoStoreError, StoreUnavailableError
 
 EXAMPLES = "Use sqlite:///results.db or postgresql://user@host/database."
 
@@ -65,7 +65,7 @@ def check_file(url: URL, *, create: bool) -> None:
             f"the folder {path.parent} of the database must exist; it does not. Create it, or name another."
         )
     if not create and not path.exists():
-        raise StoreUnavailableError(
+        raise NoStoreError(
             f"there is no database at {path}. Start a sweep with --db {shown(url)}, or name another one."
         )
     system = find_network_file_system(path.parent)

@@ -3,6 +3,7 @@
 BatError
 └── StoreError                  the database refused or lost something
     ├── StoreUnavailableError   it cannot be opened or written: no folder, no room, no server...
+    │   └── NoStoreError        there is nothing yet: no file, or no tables
     └── SchemaVersionError      its tables are older or newer than this version of bat-harness
 """
 
@@ -17,6 +18,10 @@ class StoreError(BatError):
 
 class StoreUnavailableError(StoreError):
     """The database cannot be opened, or not be written to."""
+
+
+class NoStoreError(StoreUnavailableError):
+    """There is no database yet, or nothing in it."""
 
 
 class SchemaVersionError(StoreError):

@@ -103,4 +103,4 @@ def _add_resolutions(connection: Connection, run_id: int, add: Add) -> None:
             .join(ResolutionJobRow, ResolutionJobRow.job_key == JobRow.key)
             .where(ResolutionJobRow.resolution_id == row.id)
         )
-        add([row.parameter, row.asked, row.how, row.value, row.detail, sorted(jobs)])
+        add([row.parameter, row.asked, row.how, row.value, sorted(jobs)])

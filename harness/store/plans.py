@@ -100,17 +100,19 @@ def _check_needs(new: Mapping[str, Job], needed: Mapping[str, int]) -> None:
 
 def _bring_forward(connection: Connection, priorities: Mapping[int, int]) -> None:
     """Let a job that waits for another run come as early as the earlier of the two asks."""
-    earlier: dict[int, list[int]] = {}
-    for batch in batches(priorities):
-        statement = select(JobRow.key, JobRow.priority).where(
-            JobRow.key.in_(batch), JobRow.state == JobState.WAITING
-        )
-        for row in connection.execute(statement):
-            if priorities[row.key] < row.priority:
-                earlier.setdefault(priorities[row.key], []).append(row.key)
-    for priority, keys in earlier.items():
+    wanted: dict[int, list[int]] = {}
+    for key in sorted(priorities):
+        wanted.setdefault(priorities[key], []).append(key)
+    for priority, keys in wanted.items():
         for batch in batches(keys):
-            connection.execute(update(JobRow).where(JobRow.key.in_(batch)).values(priority=priority))
+            later = (
+                select(JobRow.key)
+                .where(JobRow.key.in_(batch), JobRow.state == JobState.WAITING, JobRow.priority > priority)
+                .order_by(JobRow.key)
+                .with_for_update(key_share=True)
+            )
+            found = list(connection.scalars(later))
+            connection.execute(update(JobRow).where(JobRow.key.in_(found)).values(priority=priority))
 
 
 def add_prefix_set(connection: Connection, rows: PrefixRows) -> None:

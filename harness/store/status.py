@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import CTE, Connection, func, select
@@ -141,6 +142,7 @@ def list_workers(connection: Connection, run_id: int, window_seconds: float) -> 
         select(AttemptRow.worker, AttemptRow.owner, AttemptRow.started_at, JobRow.kind)
         .join(JobRow, (AttemptRow.job_key == JobRow.key) & (AttemptRow.number == JobRow.attempt))
         .where(in_run(run_id), JobRow.state == JobState.LEASED, AttemptRow.worker.is_not(None))
+        .where(JobRow.lease_expires_at >= utc_now())  # or its driver is gone, and the worker with it
         .order_by(AttemptRow.started_at, JobRow.priority, JobRow.key)  # as they were handed out
     )
     for attempt in connection.execute(open_attempts):
@@ -152,7 +154,6 @@ def list_workers(connection: Connection, run_id: int, window_seconds: float) -> 
             func.max(AttemptRow.owner).label("owner"),
             AttemptRow.outcome,
             func.count().label("count"),
-            func.max(AttemptRow.ended_at, type_=AttemptRow.ended_at.type).label("latest"),
         )
         .join(JobRow, AttemptRow.job_key == JobRow.key)
         .where(in_run(run_id), AttemptRow.worker.is_not(None))
@@ -161,20 +162,39 @@ def list_workers(connection: Connection, run_id: int, window_seconds: float) -> 
     )
     for counted in connection.execute(recent):
         ended.setdefault(counted.worker or "", []).append(counted)
+    latest = _latest_ends(connection, [attempts[0].started_at for attempts in at_work.values()])
     return [
-        _activity(name, at_work.get(name, []), ended.get(name, [])) for name in sorted({*at_work, *ended})
+        _activity(name, at_work.get(name, []), ended.get(name, []), latest.get(name))
+        for name in sorted({*at_work, *ended})
     ]
 
 
-def _activity(worker: str, at_work: list[Any], ended: list[Any]) -> WorkerActivity:
+def _latest_ends(connection: Connection, started: list[datetime]) -> dict[str, datetime]:
+    """When each worker last ended a job, if that was after the first of these moments."""
+    if not started:
+        return {}
+    statement = (
+        select(AttemptRow.worker, func.max(AttemptRow.ended_at, type_=AttemptRow.ended_at.type))
+        .where(AttemptRow.worker.is_not(None), AttemptRow.ended_at >= min(started))
+        .group_by(AttemptRow.worker)
+    )
+    found: dict[Any, Any] = {row[0]: row[1] for row in connection.execute(statement)}
+    return found
+
+
+def _activity(
+    worker: str, at_work: list[Any], ended: list[Any], latest_end: datetime | None
+) -> WorkerActivity:
     counts = {row.outcome: row.count for row in ended}
-    # It does one job after another, so it came to this one when it had ended the one before.
-    moments = [row.latest for row in ended] + [row.started_at for row in at_work[:1]]
+    since = at_work[0].started_at if at_work else None
+    if since is not None and latest_end is not None:
+        # It does one job after another, so it came to this one when it had ended the one before.
+        since = max(since, latest_end)
     return WorkerActivity(
         worker=worker,
         owner=(at_work or ended)[0].owner,
         kind=JobKind(at_work[0].kind) if at_work else None,
-        since=max(moments) if at_work else None,
+        since=since,
         behind=max(0, len(at_work) - 1),
         done=counts.get(AttemptOutcome.DONE, 0),
         failed=counts.get(AttemptOutcome.FAILED, 0) + counts.get(AttemptOutcome.LOST, 0),

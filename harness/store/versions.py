@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 from harness.store import views
 from harness.store.addresses import check_file, check_room, parse_address, shown
 from harness.store.engine import Database, connect
-from harness.store.errors import SchemaVersionError, StoreUnavailableError
+from harness.store.errors import NoStoreError, SchemaVersionError, StoreUnavailableError
 
 # What the code of this package expects; a test holds it to the newest migration.
 SCHEMA_VERSION = "0003"
@@ -83,7 +83,7 @@ def find_version(connection: Connection, database: Database) -> str | None:
 def check_version(version: str | None, database: Database) -> None:
     """Raise unless the tables are those this code knows."""
     if version is None:
-        raise StoreUnavailableError(
+        raise NoStoreError(
             f"the database {shown(database.url)} is empty. Start a sweep with it, or name another one."
         )
     if version > SCHEMA_VERSION:

@@ -107,8 +107,8 @@ def test_prints_jobs_units_and_what_is_open(
     printed = run(capsys, str(sweep), "--db", database)
     assert "17 jobs, 0 of them done." in printed
     rows = [line.split() for line in printed.splitlines()]
-    assert ["generate", "fake", "2", "-", "-", "36", "tokens", "at", "most", "-"] in rows
-    assert ["generate,", "c=4", "fake", "2", "-", "2", "36", "tokens", "at", "most", "9"] in rows
+    assert ["generate", "fake", "2", "-", "-", "36", "tokens", "-"] in rows
+    assert ["generate,", "c=4", "fake", "2", "-", "2", "36", "tokens", "9"] in rows
     assert (
         "5 jobs come later, when results have decided their parameters:\n"
         "  ba-eta rejecting as much as eta=0.01 (c=4)\n"
@@ -173,6 +173,43 @@ def test_what_comes_later_is_counted_as_it_turns_out(corpus: Path, tmp_path: Pat
         (work.stage, work.kind, work.detail, work.jobs) for work in expected
     ]
     assert all((work.done, work.later, work.units) == (work.jobs, 0, 0) for work in found)
+
+
+def test_what_is_asked_for_twice_is_counted_once(corpus: Path) -> None:
+    methods = [
+        {"name": name, "rule": "nucleus", "parameter": {"hrr": rates}}
+        for name, rates in (("one", [0.2, 0.3]), ("other", 0.2))
+    ]
+    config = tiny_sweep(corpus, methods=methods)
+    materials = Materials(config)
+    plan = make_plan(config, materials)
+    assert len(plan.unresolved) == 3
+    generated = [job for _, job in later_jobs(materials, plan) if job.kind is JobKind.GENERATE]
+    assert len(generated) == 2 * 2
+
+
+def test_a_model_for_features_may_have_the_name_of_another(corpus: Path) -> None:
+    config = tiny_sweep(
+        corpus,
+        models=[{"name": "fake:v=300,d=8", "dtype": "bfloat16"}],
+        features={"model": "fake:v=300,d=8", "dtype": "float32", "max_tokens": 16},
+    )
+    materials = Materials(config)
+    plan = make_plan(config, materials)
+    work = count_work(materials, plan, later_jobs(materials, plan), set())
+    assert {one.model for one in work} == {"fake:v=300,d=8", ""}
+
+
+def test_a_database_that_cannot_be_read_is_no_empty_one(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "tiny.yaml"
+    sweep.write_text(to_yaml(tiny_sweep(corpus)))
+    (tmp_path / "text.db").write_text("This is no database. " * 100)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(sweep), "--db", str(tmp_path / "text.db")])
+    assert ended.value.code == 1
+    assert "text.db" in capsys.readouterr().err
 
 
 def test_a_mistake_in_the_sweep_is_told_with_its_line(

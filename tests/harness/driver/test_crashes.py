@@ -42,8 +42,11 @@ def drive(corpus: str, file: str, seed: int, answers: int | None, quiet: bool = 
 
     with open_quick_store(Path(file)) as store:
         store.retry = type(store.retry)(max_failures=100, max_losses=100, first_wait_seconds=0.0)
-        driver = make_driver(store, tiny_sweep(Path(corpus)), start_pool)
-        driver.lease_seconds = 0.6  # a dead driver's leases must run out before the next one can have them
+        # Leases of one that is seen to be dead are taken back at once. Of another machine nothing is known:
+        # its leases have to run out.
+        owner = f"elsewhere:1:{seed}" if chance.random() < 0.5 else None
+        driver = make_driver(store, tiny_sweep(Path(corpus)), start_pool, owner=owner)
+        driver.lease_seconds = 0.6
         if chance.random() < 0.5 and answers is not None:
             _die_while_writing(store, chance)
         driver.run()

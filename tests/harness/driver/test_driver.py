@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
 from harness.driver.executor import AnyAnswer, AnyRequest, Executor
-from harness.driver.pool import REQUESTS_PER_WORKER
+from harness.driver.pool import REQUESTS_PER_WORKER, Outcome
+from harness.driver.requests import payload
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind
+from harness.planning import resolve
+from harness.planning.planner import Plan
 from harness.store import JobState, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.generation import Generation, StopReason
@@ -106,6 +111,62 @@ def test_what_results_decide_is_planned_while_other_jobs_are_open(
     # workers, some may bring other answers before.
     assert open_jobs[0] >= 12 + 5 - 2 - REQUESTS_PER_WORKER * workers
     assert len(open_jobs) == 1
+
+
+def test_two_drivers_together_find_out_what_is_decided(store: Store, corpus: Path) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    driver._enqueue()
+    first, second = store.claim("another", 2, 60.0)
+    assert {first.kind, second.kind} == {JobKind.MEASURE}  # the two that decide
+    measured = [Executor("cpu", threads=1).execute(driver.requests.build(lease)) for lease in (first, second)]
+    assert store.complete(first, payload(first, measured[0]))
+    store.release([second])
+    (ours,) = store.claim(driver.owner, 1, 60.0)
+    driver.leases["ours"] = ours
+    driver._write([Outcome("ours", "w0", measured[1])])
+    assert driver._decided
+
+
+def test_a_parameter_beyond_reach_is_told_and_the_rest_goes_on(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidInputError("the rate must lie in [0, 0.5].")
+
+    monkeypatch.setattr(resolve, "parameter_at_rate", refuse)
+    methods = [{"rule": "eta", "parameter": 0.01}, {"rule": "top-k", "parameter": {"hrr": 0.9}}]
+    notes: list[str] = []
+    driver = make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool, note=notes.append)
+    summary = driver.run()
+    assert not summary.complete
+    assert (summary.failed, summary.unresolved) == (0, [])
+    [reason] = summary.refused
+    name = "compare: top-k on fake: top-k rejecting 90%"
+    assert reason == f"{name}: the rate must lie in [0, 0.5]."
+    assert notes == [f"{name} cannot be found out: the rate must lie in [0, 0.5]."]
+    assert all(done == total for done, total in counts(driver).values())
+    assert summary.done == 12
+    assert make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool).run().refused == [reason]
+
+
+def test_planning_for_longer_than_a_lease_loses_none(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), lambda: LocalPool(4))
+    driver.lease_seconds = 0.4
+    plan = driver._enqueue
+    slow = [0.0, 0.8]  # the first plan, and the one while jobs are out
+
+    def plan_slowly() -> Plan:
+        time.sleep(slow.pop(0) if slow else 0.0)
+        return plan()
+
+    monkeypatch.setattr(driver, "_enqueue", plan_slowly)
+    summary = driver.run()
+    assert slow == []
+    assert (summary.complete, summary.late) == (True, 0)
+    with store.query("SELECT count(*) FROM attempts WHERE outcome = 'lost'") as answer:
+        assert list(answer.rows) == [(0,)]
 
 
 def test_who_did_what_is_kept(store: Store, corpus: Path) -> None:

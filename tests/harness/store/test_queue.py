@@ -257,6 +257,28 @@ def test_it_is_noted_who_does_what(store: Store) -> None:
     assert [worker.worker for worker in store.workers(run_id, window_seconds=0.02)] == ["node:2"]
 
 
+def test_a_worker_is_at_its_job_since_it_ended_the_one_before(store: Store) -> None:
+    run_id = add(store, score_job(1), score_job(2))
+    first, _ = store.claim("a", 2, 600.0, run_id, workers=["node:1", "node:1"])
+    time.sleep(0.2)
+    store.complete(first, score())
+    (worker,) = store.workers(run_id)
+    assert worker.since is not None
+    time.sleep(0.2)
+    # Also when that lies before the last seconds, in which nothing was done.
+    (later,) = store.workers(run_id, window_seconds=0.1)
+    assert (later.done, later.since) == (0, worker.since)
+    assert worker.since - first.expires_at + timedelta(seconds=600) > timedelta(seconds=0.15)
+
+
+def test_workers_of_a_driver_that_is_gone_are_at_nothing(store: Store) -> None:
+    run_id = add(store, score_job(1), score_job(2))
+    (gone,) = store.claim("dead", 1, 600.0, run_id, workers=["node:1"])
+    store.claim("alive", 1, 600.0, run_id, workers=["node:2"])
+    let_expire(store, gone)
+    assert [worker.worker for worker in store.workers(run_id)] == ["node:2"]
+
+
 def test_what_a_worker_has_not_come_to_waits_behind(store: Store) -> None:
     run_id = add(store, score_job(1), score_job(2), score_job(3))
     store.claim("a", 2, 600.0, run_id, workers=["node:1", "node:2"])
