@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import io
 import sys
@@ -45,9 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Imported late, like everything that brings in torch: --help should not wait for it.
         from bat.errors import BatError
 
-        if not isinstance(error, BatError):
+        if isinstance(error, BatError):
+            sentence = str(error)
+        elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            # Files of ours are told with their names; what is left is where the output goes.
+            sentence = "the output cannot be written: its disk is full. Make room, or send it elsewhere."
+        else:
             raise
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {sentence}\n")
         sys.exit(1)
 
 

@@ -19,8 +19,10 @@ from harness.commands.console import Bars, Lines, growing_bars
 from harness.commands.program import program
 
 if TYPE_CHECKING:
+    from harness.config import SweepConfig
     from harness.driver.driver import Summary
-    from harness.store import FailedJob, Progress
+    from harness.driver.stopping import Stop
+    from harness.store import FailedJob, Progress, Store
 
 _ERRORS_SHOWN = 3
 
@@ -62,8 +64,7 @@ def run(
     config = load_config(sweep, overrides or ()).config
     notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
-    with ExitStack() as open_until_the_end:
-        store = open_until_the_end.enter_context(open_store(db, retry=retry))
+    with open_store(db, retry=retry) as store:
         run_id = store.add_run(config.name, stored_identity(config), library_versions())
         if not replan and is_finished(config, store, run_id):
             if as_json:
@@ -75,34 +76,11 @@ def run(
 
         log = log_to_file(store.address, config.name)
         notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
-        again = _command(sweep, store.address, overrides or (), address, ship_code=ship_code)
+        again = _command(sweep, store.address, overrides or (), address, workers, ship_code=ship_code)
         stop = Stop()
         with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
             try:
-                bars.begin("Loading libraries")
-                # Late, because these bring in torch and Ray, which a sweep that is done can do without.
-                from harness.driver.cluster import connected, make_pool
-                from harness.driver.driver import Driver
-                from harness.driver.pool import Pool
-                from harness.planning.materials import Materials
-
-                def note(text: str) -> None:
-                    bars.say(text, style="dim")
-
-                def start_pool() -> Pool:
-                    # Only now: a sweep that is done needs no workers.
-                    bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
-                    open_until_the_end.enter_context(connected(address, ship_code=ship_code))
-                    pool = make_pool(config.resources, workers, note)
-                    bars.begin("Starting workers")
-                    return pool
-
-                bars.begin("Planning")
-                report = partial(_show, bars)
-                driver = Driver(
-                    store, run_id, Materials(config), start_pool, report=report, stop=stop, note=note
-                )
-                summary = driver.run()
+                summary = _drive(config, store, run_id, address, workers, bars, stop, ship_code=ship_code)
             except KeyboardInterrupt:
                 bars.say(f"Left at once. Go on with: {again}")
                 raise typer.Exit(exits.INTERRUPTED) from None
@@ -120,17 +98,60 @@ def run(
         raise typer.Exit(exits.UNFINISHED)
 
 
+def _drive(
+    config: SweepConfig,
+    store: Store,
+    run_id: int,
+    address: str,
+    workers: int | None,
+    bars: Bars | Lines,
+    stop: Stop,
+    *,
+    ship_code: bool,
+) -> Summary:
+    """Run what is left, telling how far it is; when this returns, workers and Ray have been let go."""
+    bars.begin("Loading libraries")
+    # Late, because these bring in torch and Ray, which a sweep that is done can do without.
+    from harness.driver.cluster import connected, make_pool
+    from harness.driver.driver import Driver
+    from harness.driver.pool import Pool
+    from harness.planning.materials import Materials
+
+    def note(text: str) -> None:
+        bars.say(text, style="dim")
+
+    with ExitStack() as connection:
+
+        def start_pool() -> Pool:
+            # Only now: a sweep that is done needs no workers.
+            bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
+            connection.enter_context(connected(address, ship_code=ship_code))
+            pool = make_pool(config.resources, workers, note)
+            bars.begin("Starting workers")
+            return pool
+
+        bars.begin("Planning")
+        report = partial(_show, bars)
+        materials = Materials(config)
+        driver = Driver(store, run_id, materials, start_pool, report=report, stop=stop, note=note)
+        return driver.run()
+
+
 _NOTHING = "Nothing to do: every job of this sweep is done."
 _STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is written stays written."
 
 
-def _command(sweep: Path, db: str, overrides: Sequence[str], address: str, *, ship_code: bool) -> str:
+def _command(
+    sweep: Path, db: str, overrides: Sequence[str], address: str, workers: int | None, *, ship_code: bool
+) -> str:
     """The command that goes on: everything that it needs to find the same run."""
     words = [program(), "run", str(sweep), "--db", db]
     for override in overrides:
         words += ["--set", override]
     if address != "local":
         words += ["--address", address]
+    if workers is not None:
+        words += ["--workers", str(workers)]
     return shlex.join([*words, "--ship-code"] if ship_code else words)
 
 
@@ -155,7 +176,12 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
     if summary.failed:
         lines.append(f"{counted(summary.failed, 'job')} set aside after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
-        lines.append(f"See: {program()} status --db {db}; then: {program()} retry --db {db} and run again.")
+        if all((failure.error or "").startswith("refused:") for failure in failures):
+            lines.append("What is refused once is refused again: change the sweep.")
+        else:
+            lines.append(
+                f"See: {program()} status --db {db}; then: {program()} retry --db {db} and run again."
+            )
     if summary.blocked:
         lines.append(f"{counted(summary.blocked, 'job')} waiting for those.")
     if summary.unresolved and not summary.stopped:

@@ -137,6 +137,14 @@ def _record(found: RunStatus) -> dict[str, Any]:
             {**asdict(one), "since": None if one.since is None else one.since.isoformat()}
             for one in found.workers
         ],
+        "drivers": [
+            {
+                **asdict(driver),
+                "started_at": driver.started_at.isoformat(),
+                "seen_at": driver.seen_at.isoformat(),
+            }
+            for driver in found.drivers
+        ],
         "owners": [
             {
                 **asdict(owner),

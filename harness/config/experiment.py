@@ -68,8 +68,9 @@ class Corpus(Section):
 class Prefixes(Section):
     """The openings of documents that models continue. Which half they are from is a stage's `split`."""
 
-    count: Positive = 5000
-    """How many prefixes, the first of their half that are long enough. 5,000 in the paper."""
+    count: Annotated[int, Field(ge=2)] = 5000
+    """How many prefixes, the first of their half that are long enough; MAUVE compares two at least. 5,000 in
+    the paper."""
 
     tokens: Positive = 35
     """Tokens of a prefix. 35 in the paper."""

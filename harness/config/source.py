@@ -96,6 +96,8 @@ def _read(text: str, name: str, place: Any) -> Source | None:
         mark = error.problem_mark or error.context_mark
         where = f"{place(mark.line + 1)} column {mark.column + 1}" if mark else name
         raise _error(where, f"this is no valid YAML: {error.problem or error.context}.") from error
+    except RecursionError as error:
+        raise _error(name, "this is nested too deeply for a sweep.") from error
     except (yaml.YAMLError, ValueError) as error:
         raise _error(name, f"this is no valid YAML: {' '.join(str(error).split())}.") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -76,7 +77,9 @@ def solver_check(name: str) -> Check:
         # The default is needed; the others are there to compare with.
         broken = Health.FAIL if name == "certified" else Health.WARN
         try:
-            found = bat.critical_thresholds(basis, probs, [0], solver=name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a cache that cannot be written there is another check
+                found = bat.critical_thresholds(basis, probs, [0], solver=name)
         except BatError as error:
             yield Finding(f"solver {name}", broken, str(error))
             return

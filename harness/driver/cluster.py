@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import signal
 import socket
@@ -15,7 +16,9 @@ from ray.exceptions import RayError
 
 from bat.errors import InvalidInputError
 from harness.config.schema import Resources
+from harness.driver.log import LOGGER
 from harness.driver.ray_pool import ClusterError, RayPool
+from harness.words import without_colours
 
 _SECONDS_TO_REACH = 10.0
 _START = "Start one with `ray start --head`, or use --address local."
@@ -52,7 +55,9 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
     except (ConnectionError, RuntimeError, TimeoutError, RayError) as error:
         raise _unreachable(address, error, _START if address in ("local", "auto") else _ADMISSION) from error
     try:
-        yield
+        # Ray tells of workers that died on the output, where nobody but machines may be reading.
+        with contextlib.redirect_stdout(_Log()):
+            yield
     except (ConnectionError, RayError) as error:
         advice = "When it is back, the same command goes on: what is written stays written."
         raise _unreachable(address, error, advice) from error
@@ -74,8 +79,8 @@ def make_pool(
         room = min(room, int(gpus / resources.num_gpus))
     if room < 1:
         raise ClusterError(
-            f"a worker needs {resources.num_cpus} cores and {resources.num_gpus:g} GPUs, and the cluster has "
-            f"{cores:g} and {gpus:g}. Change resources.num_cpus or resources.num_gpus."
+            f"a worker needs resources.num_cpus: {resources.num_cpus} and resources.num_gpus: "
+            f"{resources.num_gpus:g}, and the cluster has {cores:g} and {gpus:g}. Ask for less."
         )
     wanted = workers if workers is not None else resources.workers
     count = room if wanted == "auto" else int(wanted)
@@ -109,6 +114,15 @@ def _own_signals() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
+
+
+class _Log(io.TextIOBase):
+    """Writes to the log, a line at a time."""
+
+    def write(self, text: str) -> int:
+        for line in filter(None, map(str.strip, without_colours(text).splitlines())):
+            LOGGER.info("Ray: %s", line)
+        return len(text)
 
 
 def _packages() -> list[Path]:

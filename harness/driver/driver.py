@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bat.errors import BatError
 from harness.driver.executor import AnyAnswer, ScoreAnswer
 from harness.driver.log import LOGGER
-from harness.driver.owners import is_dead, new_owner
+from harness.driver.owners import is_gone, new_owner
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
@@ -25,6 +25,7 @@ from workers.requests import ModelRequest
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_REPORTS = 0.5
+_SECONDS_BETWEEN_BEATS = 5.0
 
 
 @dataclass
@@ -94,14 +95,15 @@ class Driver:
         self._refused: set[str] = set()  # names of parameters that were told to be beyond reach
         self._decided = False  # whether results have come in since that decide one
         self.summary = Summary()
-        self._renewed = self._reported = time.monotonic()
+        self._renewed = self._reported = self._beaten = time.monotonic()
 
     def run(self) -> Summary:
         """Do everything that can be done now; workers are started only if there is something to do."""
         self._take_back_from_the_dead()
-        plan = self._enqueue()
         pool: Pool | None = None
         try:
+            self._beat("planning")
+            plan = self._enqueue()
             while not self.stop.asked:
                 if self._decided:  # while others still run, so that no worker waits for the last of them
                     plan = self._enqueue()
@@ -113,6 +115,7 @@ class Driver:
                     if len(plan.jobs) == before and self._open_jobs() == 0:
                         break  # what is missing waits for jobs that were set aside
                 if pool is None:
+                    self._beat("starting workers")
                     pool = self.start_pool()
                 self._renew_leases()  # before claiming, which takes back what has run out, ours too
                 self._hand_out(pool)
@@ -134,15 +137,21 @@ class Driver:
             self.store.release(list(self.leases.values()))
         # One that was claimed at the very moment of being told to leave may not be among them.
         self.store.take_back(self.owner)
+        self.store.leave(self.owner)
 
     def _take_back_from_the_dead(self) -> None:
-        """Do not wait for the leases of a driver that was killed: on SQLite, it was on this machine."""
-        if not self.store.address.startswith("sqlite"):
-            return  # elsewhere two machines may have one name
-        for holder in self.store.owners(self.run_id):
-            if is_dead(holder.owner):
-                taken = self.store.take_back(holder.owner)
-                LOGGER.info("%s is gone, %d leases taken back", holder.owner, taken)
+        """Do not wait for the leases of a driver that was killed, where it can be seen to be gone."""
+        holders = {holder.owner for holder in self.store.owners(self.run_id)}
+        present = {driver.owner for driver in self.store.drivers(self.run_id)}
+        for owner in sorted(holders | present):
+            if is_gone(owner, self.store.address):
+                taken = self.store.take_back(owner)
+                self.store.leave(owner)
+                LOGGER.info("%s is gone, %d leases taken back", owner, taken)
+
+    def _beat(self, doing: str) -> None:
+        self.store.beat(self.owner, self.run_id, doing)
+        self._beaten = time.monotonic()
 
     def _enqueue(self) -> Plan:
         plan = enqueue(self.store, self.run_id, self.materials)
@@ -198,6 +207,8 @@ class Driver:
             time.sleep(_SECONDS_BETWEEN_LOOKS)  # everything left waits for its turn after an error
         self._write(outcomes)
         now = time.monotonic()
+        if now - self._beaten > _SECONDS_BETWEEN_BEATS:
+            self._beat("working" if self.leases else "waiting for jobs that can start")
         if now - self._reported > _SECONDS_BETWEEN_REPORTS:
             self._reported = now
             self.report(self.store.progress(self.run_id))

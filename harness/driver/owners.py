@@ -28,3 +28,11 @@ def is_dead(owner: str) -> bool:
     except OSError:
         return False  # it is there, and not ours to signal
     return False
+
+
+def is_gone(owner: str, address: str) -> bool:
+    """Whether a driver on the database at this address is certainly dead: on SQLite, it was on this machine.
+
+    Elsewhere two machines may have one name.
+    """
+    return address.startswith("sqlite") and is_dead(owner)

@@ -148,6 +148,7 @@ class RayPool:
                 outcomes.append(Outcome(actor.out.pop(reference), name, result))
                 continue
             LOGGER.warning("%s, %s, is gone; another is started in its stead", name, actor.place)
+            self._note(f"{name}, {actor.place}, is gone; another is started in its stead.")
             # It does one thing after the other, so only the first can have been begun, or be to blame.
             begun, *behind = actor.out.values()
             untried = Failure(FailureKind.NOT_BEGUN, "its worker went away before its turn")

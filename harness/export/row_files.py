@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -115,7 +115,8 @@ def replacing(path: Path) -> Iterator[Path]:
             f"{path} cannot be written: {error.strerror or error}. Name another place."
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # on a disk that is only for reading
+            partial.unlink(missing_ok=True)
 
 
 def check_absent(path: Path, *, force: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bat.errors import BatError
+from bat.errors import BatError, InvalidInputError
 from harness.config.expansion import (
     BestOf,
     EqualRate,
@@ -92,6 +92,8 @@ class _Planner:
     def plan(self) -> Plan:
         for wanted in measurements(self.config):
             card = self._card(wanted.model)
+            for size in self.config.measurement.basis_sizes:
+                _check_size(card, size, "measurement.basis_sizes")
             jobs = specs.measure_jobs(self.config, card, self.materials.human_text(card))
             self.measure_jobs[wanted.model] = jobs
             self._add(wanted.stage, jobs)
@@ -105,6 +107,8 @@ class _Planner:
             self.found.unresolved.append(instance)
             self.found.deciding.add(self._deciding(instance))
             return
+        if setting.constraints is not None:
+            _check_size(self._card(instance.model), setting.constraints, f"constraints of {instance.method}")
         jobs = instance_jobs(self.materials, self._card(instance.model), instance, setting)
         self.found.prefix_sets[instance.model, instance.split] = jobs.prefix_set.human_fingerprint
         self._add(instance.stage, jobs.in_order)
@@ -176,6 +180,16 @@ class _Planner:
     def _card(self, title: str) -> ModelCard:
         model: Model = self.models[title]
         return self.materials.card(model)
+
+
+def _check_size(card: ModelCard, size: int, what: str) -> None:
+    """Refuse now what every job would refuse later."""
+    most = min(card.info.hidden_size, card.info.vocabulary_size)
+    if size > most:
+        raise InvalidInputError(
+            f"{what} must be at most the rank of the model's output matrix, {most} for {card.info.name}; got "
+            f"{size}. Use fewer, or leave this model out."
+        )
 
 
 def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:

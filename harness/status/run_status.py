@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from harness.driver.owners import is_gone
 from harness.jobs import JobKind
 from harness.status.failures import ErrorGroup, find_failed, group_errors
-from harness.store import JobState, LeaseOwner, Rate, Reader, Resolution, Run, WorkerActivity
+from harness.store import (
+    DriverPresence,
+    JobState,
+    LeaseOwner,
+    Rate,
+    Reader,
+    Resolution,
+    Run,
+    WorkerActivity,
+)
 from harness.words import counted, duration
 
 # Rates are taken over the shortest of these that saw enough jobs end.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
 _ENOUGH_JOBS = 20
+
+# A driver that was heard of so lately is taken to be there. It is silent while it plans, which may mean to
+# load models and to read a corpus.
+_SECONDS_PRESENT = 600.0
 
 _COUNTS = """
 WITH RECURSIVE blocked(key) AS (
@@ -46,6 +60,7 @@ class RunState(StrEnum):
     EMPTY = "empty"  # nothing is planned
     RUNNING = "running"
     SILENT = "silent"  # jobs are leased, and their driver has not renewed the leases
+    WAITING = "waiting"  # no job is leased, and a driver is there: it plans, starts workers, or has to wait
     STOPPED = "stopped"  # jobs are left that nobody works on
     FAILED = "failed"  # all that is left was set aside or waits for that
     UNRESOLVED = "unresolved"  # all jobs are done, and parameters are still to be found out
@@ -86,6 +101,7 @@ class RunStatus:
     seconds_left: float | None  # for the jobs planned so far; None when nothing tells
     seconds_left_is_least: bool  # there are jobs of a kind that has never been done
     owners: tuple[LeaseOwner, ...]
+    drivers: tuple[DriverPresence, ...]  # that are there, the last to be heard of first
     errors: tuple[ErrorGroup, ...]  # the most frequent first
     resolutions: tuple[Resolution, ...]
     open_parameters: tuple[str, ...]  # not found out yet
@@ -97,13 +113,13 @@ class RunStatus:
     @property
     def state(self) -> RunState:
         if not self.stages:
-            return RunState.EMPTY
+            return RunState.WAITING if self.drivers else RunState.EMPTY
         if self.count("leased"):
             # Whoever gave a lease back between two questions was not silent.
             is_silent = bool(self.owners) and all(owner.expired for owner in self.owners)
             return RunState.SILENT if is_silent else RunState.RUNNING
         if self.count("waiting"):
-            return RunState.STOPPED
+            return RunState.WAITING if self.drivers else RunState.STOPPED
         if self.count("failed"):
             return RunState.FAILED
         return RunState.UNRESOLVED if self.open_parameters else RunState.DONE
@@ -135,7 +151,10 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     """Ask a store how a run stands."""
     stages = _count_stages(reader, run)
     resolutions = reader.resolutions(run.id)
-    owners = reader.owners(run.id)
+    owners = [
+        replace(owner, expired=owner.expired or is_gone(owner.owner, reader.address))
+        for owner in reader.owners(run.id)
+    ]
     rates: list[Rate] = []
     workers: list[WorkerActivity] = []
     window = 0.0
@@ -153,10 +172,21 @@ def gather(reader: Reader, run: Run) -> RunStatus:
         seconds_left=seconds_left,
         seconds_left_is_least=is_least,
         owners=tuple(owners),
+        drivers=tuple(_drivers_there(reader, run)),
         errors=tuple(group_errors(find_failed(reader, run.id))),
         resolutions=tuple(resolutions),
         open_parameters=tuple(_open_parameters(run.config, resolutions)),
     )
+
+
+def _drivers_there(reader: Reader, run: Run) -> list[DriverPresence]:
+    now = datetime.now(UTC)
+    return [
+        driver
+        for driver in reader.drivers(run.id)
+        if (now - driver.seen_at).total_seconds() < _SECONDS_PRESENT
+        and not is_gone(driver.owner, reader.address)
+    ]
 
 
 def say(status: RunStatus) -> str:
@@ -168,6 +198,10 @@ def say(status: RunStatus) -> str:
     if status.state is RunState.RUNNING and status.seconds_left is not None:
         at = "at least" if status.seconds_left_is_least else "about"
         first = f"{first[:-1]}, {at} {duration(status.seconds_left)} left."
+    if status.state is RunState.WAITING:
+        driver = status.drivers[0]
+        heard = duration((datetime.now(UTC) - driver.seen_at).total_seconds())
+        first += f" A driver is {driver.doing}, last heard of {heard} ago."
     sentences = [first]
     if status.count("failed"):
         blocked = status.count("blocked")
@@ -185,7 +219,8 @@ _AGAIN = "The same run command again goes on."
 _SENTENCES = {
     RunState.EMPTY: "Nothing is planned yet.",
     RunState.RUNNING: "Running: {numbers}.",
-    RunState.SILENT: "Silent: {numbers}, and whoever holds the leases has let them run out. " + _AGAIN,
+    RunState.WAITING: "Waiting: {numbers}, none at work.",
+    RunState.SILENT: "Silent: {numbers}, and whoever holds the leases is gone. " + _AGAIN,
     RunState.STOPPED: "Stopped: {numbers}. " + _AGAIN,
     RunState.FAILED: "Failed: {numbers}, and nothing more can be.",
     RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. " + _AGAIN,

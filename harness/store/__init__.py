@@ -20,6 +20,7 @@ from harness.store.payloads import (
 from harness.store.reader import Reader
 from harness.store.records import (
     AttemptOutcome,
+    DriverPresence,
     FailedJob,
     GeneratedText,
     JobState,
@@ -42,6 +43,7 @@ from harness.store.versions import SCHEMA_VERSION, migrate
 __all__ = [
     "SCHEMA_VERSION",
     "AttemptOutcome",
+    "DriverPresence",
     "FailedJob",
     "FeatureRows",
     "GeneratedText",

@@ -30,7 +30,7 @@ def parse_address(address: str) -> URL:
     """The address with its driver, or an error that shows how one is written."""
     try:
         url = make_url(address)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # a port that is no number, for one
         raise InvalidInputError(f"a database is named by a URL; got {address!r}. {EXAMPLES}") from None
     backend, _, driver = url.drivername.partition("+")
     if backend in ("postgresql", "postgres") and driver in ("", "psycopg"):

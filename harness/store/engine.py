@@ -131,6 +131,12 @@ def _is_writable(folder: Path) -> bool:
 def _set_up_reader(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA query_only = ON")
     connection.execute("SELECT count(*) FROM sqlite_master")  # the first to touch the file
+    connection.set_authorizer(_without_other_files)
+
+
+def _without_other_files(action: int, *_: str | None) -> int:
+    """Questions are about this file: ATTACH, and VACUUM INTO, would make others."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 def _set_up_writer(connection: sqlite3.Connection) -> None:

@@ -46,6 +46,8 @@ def explained(url: URL) -> Iterator[None]:
 def detail_of(error: DBAPIError | sqlite3.Error) -> str:
     """The first line of what the database itself said."""
     cause = error.orig if isinstance(error, DBAPIError) else error
+    if getattr(cause, "sqlite_errorname", "") == "SQLITE_AUTH":
+        return "it would open or make another file"  # the one thing that harness.store.engine forbids
     return next(iter(str(cause).strip().splitlines()), type(cause).__name__).rstrip(".")
 
 

@@ -169,7 +169,8 @@ def fail(
     """Record an error; the job waits for another attempt or is set aside. None if it is no longer ours."""
     if not lock_ours(connection, [lease]):
         return None
-    failures = lease.failures + 1
+    # What is done otherwise next time has not had its attempt yet.
+    failures = lease.failures + (adjustment is None)
     again = retry and failures < policy.max_failures
     state = JobState.WAITING if again else JobState.FAILED
     changes: dict[str, Any] = {"state": state.value, "failures": failures, **_NOBODY}

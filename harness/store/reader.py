@@ -13,12 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from bat.errors import InvalidInputError
 from harness.jobs import JobKind
-from harness.store import hashing, reading, status
+from harness.store import drivers, hashing, reading, status
 from harness.store.addresses import shown
 from harness.store.engine import Database
 from harness.store.failures import detail_of
 from harness.store.payloads import PrefixEntry
 from harness.store.records import (
+    DriverPresence,
     FailedJob,
     GeneratedText,
     JobState,
@@ -118,6 +119,11 @@ class Reader:
         """Who holds leases at this moment."""
         with self._database.reading() as connection:
             return status.list_owners(connection, run_id)
+
+    def drivers(self, run_id: int) -> list[DriverPresence]:
+        """The drivers of a run that have not said that they ended, the last to be heard of first."""
+        with self._database.reading() as connection:
+            return drivers.list_present(connection, run_id)
 
     def workers(self, run_id: int, window_seconds: float = 60.0) -> list[WorkerActivity]:
         """Who is at which job of a run, and what each did in the last seconds."""

@@ -54,7 +54,7 @@ class RetryPolicy:
 
     def wait_seconds(self, failures: int) -> float:
         """How long a job waits after that many errors."""
-        doublings = min(failures - 1, 60)  # beyond it, any wait is the longest
+        doublings = min(max(failures, 1) - 1, 60)  # beyond it, any wait is the longest
         return min(self.first_wait_seconds * 2.0**doublings, self.longest_wait_seconds)
 
 
@@ -156,6 +156,16 @@ class LeaseOwner:
     oldest_started_at: datetime
     first_expires_at: datetime
     expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DriverPresence:
+    """A driver that has not said that it ended."""
+
+    owner: str
+    doing: str
+    started_at: datetime
+    seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from sqlalchemy import select
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind
-from harness.store import plans, queue, results
+from harness.store import drivers, plans, queue, results
 from harness.store.addresses import check_file, check_room, parse_address
 from harness.store.engine import Database, connect
 from harness.store.labels import label
@@ -124,6 +124,18 @@ class Store(Reader):
             plans.lock_plans(connection)
             plans.add_resolution(connection, run_id, resolution)
 
+    # Drivers
+
+    def beat(self, owner: str, run_id: int, doing: str) -> None:
+        """Let it be known that a driver is there, and what it does; leases tell so only while it has some."""
+        with self._database.writing() as connection:
+            drivers.beat(connection, owner, run_id, doing)
+
+    def leave(self, owner: str) -> None:
+        """Let it be known that a driver has ended."""
+        with self._database.writing() as connection:
+            drivers.leave(connection, owner)
+
     # The queue
 
     def claim(
@@ -198,7 +210,8 @@ class Store(Reader):
         """Record an error; return where the job stands now, None if it was no longer ours.
 
         Without `retry` the job is set aside at once. `adjustment` is for the next attempt, which finds it in
-        its lease; it stays with the job, and so with its result.
+        its lease; it stays with the job, and so with its result. An error that is answered with one counts
+        for nothing: whoever adjusts comes to an end by himself.
         """
         with self._database.writing() as connection:
             return queue.fail(connection, self.retry, lease, error, retry=retry, adjustment=adjustment)

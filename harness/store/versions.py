@@ -7,6 +7,7 @@ after each migration, so only tables have a history.
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
@@ -71,6 +72,11 @@ def find_version(connection: Connection, database: Database) -> str | None:
     tables = inspect(connection).get_table_names()
     if _VERSION_TABLE in tables:
         found = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()
+        if found is not None and not re.fullmatch(r"(?!0000)\d{4}", str(found)):
+            raise SchemaVersionError(
+                f"the tables of {shown(database.url)} must have a version such as {SCHEMA_VERSION}; they "
+                f"have {found!r}, which bat-harness has never had. Restore a copy, or name another database."
+            )
         return None if found is None else str(found)
     if tables:
         raise StoreUnavailableError(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import subprocess
 import sys
@@ -33,6 +34,17 @@ def test_a_foreseen_error_prints_one_line_and_exits_with_1(
     err = capsys.readouterr().err
     assert err.splitlines()[-1] == "error: the model is not installed; install it with: make setup"
     assert "Traceback" not in err
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*arguments: object) -> list[PreviewRow]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(preview, "run_preview", fail)
+    assert run("preview") == 1
+    assert "error: the output cannot be written: its disk is full." in capsys.readouterr().err
 
 
 def test_help_names_every_command_and_waits_for_nothing_heavy() -> None:

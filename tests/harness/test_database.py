@@ -43,11 +43,11 @@ def test_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Install a newer bat-harness." in run_command(capsys, "db", "version", "--db", address, code=1)
     assert "the newer 9999" in run_command(capsys, "db", "migrate", "--db", address, code=1)
     assert "the newer 9999" in run_command(capsys, "status", "--db", address, code=1)
-    change(tmp_path, "UPDATE alembic_version SET version_num = '0000'")
+    change(tmp_path, "UPDATE alembic_version SET version_num = '0001'")
     printed = run_command(capsys, "db", "version", "--db", address, code=1)
     assert f"Run: bat-harness db migrate --db {address}" in printed
     found = json.loads(run_command(capsys, "db", "version", "--db", address, "--json", code=1))
-    assert found == {"database": address, "version": "0000", "known": SCHEMA_VERSION}
+    assert found == {"database": address, "version": "0001", "known": SCHEMA_VERSION}
     nowhere = str(tmp_path / "none.db")
     assert "there is no database" in run_command(capsys, "db", "version", "--db", nowhere, code=1)
     (tmp_path / "none.db").write_bytes(b"")

@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bat.errors import InvalidInputError
 from harness.cli import main
 from harness.config import to_yaml
 from harness.driver.driver import enqueue
@@ -210,6 +212,27 @@ def test_a_database_that_cannot_be_read_is_no_empty_one(
         main(["plan", str(sweep), "--db", str(tmp_path / "text.db")])
     assert ended.value.code == 1
     assert "text.db" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4, 9]}},
+            "measurement.basis_sizes must be at most",
+        ),
+        (
+            {"methods": [{"rule": "ba-eta", "parameter": 0.1, "constraints": 9}]},
+            "constraints of ba-eta must be at most",
+        ),
+    ],
+)
+def test_more_constraints_than_a_model_has_are_refused_before_any_work(
+    changes: dict[str, Any], said: str, corpus: Path
+) -> None:
+    config = tiny_sweep(corpus, **changes)
+    with pytest.raises(InvalidInputError, match=f"{said} the rank .*, 8 for fake.*; got 9"):
+        make_plan(config, Materials(config))
 
 
 def test_a_mistake_in_the_sweep_is_told_with_its_line(

@@ -145,7 +145,8 @@ def test_nothing_can_be_changed(
         (["SELECT * FROM job"], "no such table: job"),
         (["SELEC 1"], "syntax error"),
         (["  delete from jobs"], "query only asks, and DELETE would change the database"),
-        (["ATTACH 'other.db' AS other"], "a query must give rows"),
+        (["ATTACH 'other.db' AS other"], "it would open or make another file"),
+        (["VACUUM INTO 'other.db'"], "cannot answer this query"),
         ([" "], "a query must give rows"),
         ([], "a question is needed"),
         (["SELECT 1", "--name", "progress"], "got both"),
@@ -164,6 +165,7 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     said = ask(capsys, address, *arguments, code=1)
     assert message in said
+    assert not Path("other.db").exists()
     assert len(said.splitlines()) == 1
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -16,9 +19,12 @@ from typing import Any
 import pytest
 import yaml
 
+from bat.errors import InvalidInputError
 from harness import cli
 from harness.commands import exits
 from harness.driver import cluster
+from harness.driver.executor import Executor
+from harness.driver.log import LOGGER, log_to_file
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 
@@ -128,6 +134,50 @@ def test_a_failing_model_leaves_advice_and_a_code(
     assert hash_of(db) == expected
 
 
+def test_what_the_sweep_itself_is_to_blame_for_is_not_to_be_retried(
+    sweep: Path,
+    db: str,
+    without_ray: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(self: Executor, request: object) -> None:
+        raise InvalidInputError("there is no such thing")
+
+    monkeypatch.setattr(Executor, "execute", refuse)
+    assert run(sweep, "--db", db) == exits.UNFINISHED
+    told = capsys.readouterr().err
+    assert "What is refused once is refused again: change the sweep." in told
+    assert "retry" not in told
+
+
+def test_a_log_that_cannot_be_written_is_one_sentence(
+    sweep: Path, db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    assert run(sweep, "--db", db) == exits.MISTAKE
+    assert f"the log of a run must be writable in {tmp_path / 'logs'}" in capsys.readouterr().err
+
+
+class FullDisk(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_log_whose_disk_fills_up_ends_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log_to_file(f"sqlite:///{tmp_path / 'r.db'}", "full")
+    [handler] = LOGGER.handlers
+    assert isinstance(handler, logging.FileHandler)
+    handler.stream.close()
+    handler.stream = FullDisk()
+    LOGGER.info("one")
+    LOGGER.info("two")
+    told = capsys.readouterr().err
+    assert told.count("cannot be written any more; the run goes on.") == 1
+    assert "Traceback" not in told
+    assert LOGGER.handlers == []
+
+
 @pytest.mark.parametrize(
     ("address", "advice"),
     [
@@ -200,7 +250,7 @@ def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: 
     assert (code, out) == (exits.INTERRUPTED, "")
     assert "Stopping: finishing what runs." in err
     assert "2 jobs done." in err
-    assert f"Go on with: bat-harness run {sweep} --db {db} --set models.0.name={SLOW}\n" in err
+    assert f"Go on with: bat-harness run {sweep} --db {db} --set models.0.name={SLOW} --workers 1\n" in err
     with open_reader(db) as reader:
         assert reader.owners() == []
 
@@ -250,6 +300,7 @@ def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: 
         "failed": 0,
         "blocked": 0,
         "unresolved": [],
+        "refused": [],
         "complete": True,
     }
     assert hash_of(db) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
 import time
 from pathlib import Path
@@ -11,14 +12,19 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from sqlalchemy import update
 
 from harness.commands import status as command
 from harness.status.failures import FailedJobError, group_errors, summarize_error
 from harness.store import Resolution, open_store
+from harness.store.tables import DriverRow, utc_now
 from harness.words import counted, duration
 from tests.harness import stores
 from tests.harness.store import examples
 from tests.harness.stores import run_command
+
+# Of a process on this machine that cannot be there: numbers of processes are smaller.
+DEAD = f"{socket.gethostname()}:{2**30}:aa"
 
 
 def look(capsys: pytest.CaptureFixture[str], address: str, *arguments: str) -> dict[str, Any]:
@@ -189,6 +195,29 @@ def test_every_worker_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("node:9", "generate", "-", "-", "0.0", "-"),
         ("node:8", "-", "-", "2", "2.0", "-"),
     ]
+
+
+def test_a_driver_without_leases_is_there_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, run_id = stores.planned(tmp_path)
+    with stores.open_again(address) as store:
+        store.beat("one:1:aa", run_id, "planning")
+        found = look(capsys, address)
+        assert (found["state"], found["drivers"][0]["owner"]) == ("waiting", "one:1:aa")
+        assert found["verdict"].startswith("Waiting: 0 of 15 jobs done (0%), none at work. A driver is pla")
+        store.beat("one:1:aa", run_id, "starting workers")
+        assert "A driver is starting workers" in look(capsys, address)["verdict"]
+        with store._database.writing() as connection:  # not heard of for long
+            connection.execute(update(DriverRow).values(seen_at=utc_now(-3600)))
+        assert look(capsys, address)["state"] == "stopped"
+        store.beat("one:1:aa", run_id, "working")
+        store.leave("one:1:aa")
+        assert look(capsys, address)["state"] == "stopped"
+        store.beat(DEAD, run_id, "working")
+        assert look(capsys, address)["state"] == "stopped"  # it can be seen to be gone
+        store.claim(DEAD, 1, 600.0, run_id)
+        assert look(capsys, address)["state"] == "silent"
 
 
 def test_of_many_workers_some_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from harness.store.tables.base import Base, utc_now
 from harness.store.tables.numbers import FeatureRow, MeasurementRow, MeasurementThresholdRow, ScoreRow
 from harness.store.tables.queue import (
     AttemptRow,
+    DriverRow,
     JobNeedRow,
     JobRow,
     ResolutionJobRow,
@@ -16,6 +17,7 @@ from harness.store.tables.texts import GenerationRow, PrefixRow, PrefixSetRow, T
 __all__ = [
     "AttemptRow",
     "Base",
+    "DriverRow",
     "FeatureRow",
     "GenerationRow",
     "JobNeedRow",

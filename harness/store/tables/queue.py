@@ -126,6 +126,21 @@ class AttemptRow(Base):
     )
 
 
+class DriverRow(Base):
+    """A process that drives a run. It is heard of every few seconds while it is there."""
+
+    __tablename__ = "drivers"
+
+    owner: Mapped[str] = mapped_column(Text, primary_key=True, doc="its name, as leases have it")
+    run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), doc="the run")
+    doing: Mapped[str] = mapped_column(Text, doc="what it is at: planning, starting workers, working...")
+    started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it began")
+    seen_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was last heard of")
+    ended_at: Mapped[datetime | None] = mapped_column(
+        UtcTime, doc="when it ended; one that was killed could not say so"
+    )
+
+
 class ResolutionRow(Base):
     """A parameter that a run's configuration left open, and what it was set to."""
 

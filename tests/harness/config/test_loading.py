@@ -230,6 +230,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ("[a, b]: x\n", "sweep.yaml line 1: keys of the sweep must be words; got nothing. Quote it."),
         ("name: &a [*a]\n", "sweep.yaml line 1: name[0] contains itself through an alias. Write it out."),
         ("name: \x01\n", "sweep.yaml: this is no valid YAML: "),
+        ("name: " + "[" * 3000, "sweep.yaml: this is nested too deeply for a sweep."),
     ],
 )
 def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, expected: str) -> None:

@@ -49,7 +49,7 @@ def test_nothing_is_a_value_too(tmp_path: Path) -> None:
         ("models.0.dtpe=bfloat16", "models[0] has no key 'dtpe'. Did you mean 'dtype'?"),
         ("genration.seeds=1", "the sweep has no key 'genration'. Did you mean 'generation'?"),
         ("prefixes.cuont=1", "prefixes has no key 'cuont'. Did you mean 'count'?"),
-        ("prefixes.count=0", "prefixes.count must be greater than or equal to 1; got 0."),
+        ("prefixes.count=0", "prefixes.count must be greater than or equal to 2; got 0."),
         ("prefixes.count.more=1", "prefixes.count must be a valid integer; got keys and values."),
         ("methods.3.parameter=2", "methods[3].parameter: nucleus must lie in (0, 1]; got 2.0."),
         ("methods.9.parameter=1", "methods is a list with places 0 to 3; got '9'."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -84,5 +86,13 @@ def test_as_many_workers_as_asked_for_or_as_there_is_room_for(
 
 def test_no_room_at_all_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.ray, "cluster_resources", lambda: {"CPU": 12.0})
-    with pytest.raises(ClusterError, match="needs 4 cores and 1 GPUs, and the cluster has 12 and 0"):
+    with pytest.raises(ClusterError, match=r"num_cpus: 4 and .*num_gpus: 1, and the cluster has 12 and 0"):
         cluster.make_pool(Resources(num_cpus=4, num_gpus=1))
+
+
+def test_what_ray_prints_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(cluster.LOGGER, "info", lambda form, line: lines.append(form % line))
+    with contextlib.redirect_stdout(cluster._Log()):
+        sys.stdout.write("\x1b[33m(raylet)\x1b[0m A worker died\n\nof something\n")
+    assert lines == ["Ray: (raylet) A worker died", "Ray: of something"]

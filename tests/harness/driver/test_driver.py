@@ -230,13 +230,16 @@ def test_running_out_of_memory_halves_the_batch_and_says_so(store: Store, corpus
 
 
 def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) -> None:
-    driver = make_driver(store, tiny_sweep(corpus, model="fake:v=300,d=8,oom_above=1"), LocalPool)
-    summary = driver.run()  # three attempts: eight documents, four, two
-    assert summary.failed == 4
-    assert {job.kind for job in store.failed(driver.run_id)} == {JobKind.MEASURE}
-    assert all("out of memory" in (job.error or "") for job in store.failed(driver.run_id))
+    driver = make_driver(store, tiny_sweep(corpus, model="fake:v=300,d=8,oom_above=0"), LocalPool)
+    summary = driver.run()
+    failed = store.failed(driver.run_id)
+    assert {(job.kind, job.attempts) for job in failed} == {
+        (JobKind.MEASURE, 4),  # eight documents, four, two, one: however few attempts are allowed
+        (JobKind.GENERATE, 2),  # two prefixes, one
+    }
+    assert summary.failed == len(failed) == 6
+    assert all("out of memory" in (job.error or "") for job in failed)
     assert summary.unresolved == ["compare: ba-eta on fake: ba-eta rejecting as much as eta=0.01 (c=4)"]
-    assert counts(driver)[JobKind.GENERATE] == (2, 2)
 
 
 def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(

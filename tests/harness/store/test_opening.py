@@ -86,6 +86,7 @@ def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
         ("results.db", "a database is named by a URL; got 'results.db'. Use sqlite:///results.db"),
         ("mysql://localhost/x", "must be SQLite or PostgreSQL; got 'mysql'"),
         ("postgresql+psycopg2://localhost/x", "must be SQLite or PostgreSQL; got 'postgresql+psycopg2'"),
+        ("postgresql://localhost:abc/x", "a database is named by a URL; got 'postgresql://localhost:abc/x'."),
         ("sqlite://", "SQLite needs a file"),
         ("sqlite:///:memory:", "SQLite needs a file"),
     ],

@@ -174,6 +174,16 @@ def test_an_adjustment_reaches_the_next_attempt_and_stays_with_the_result(store:
     assert store.find_jobs([lease.job_id])[lease.job_id].adjustment == {"batch_size": 16}
 
 
+def test_an_error_that_is_answered_with_an_adjustment_counts_for_nothing(store: Store) -> None:
+    add(store, score_job(1))
+    for size in (32, 16, 8, 4, 2, 1):
+        lease = claim_one(store)
+        assert lease.failures == 0
+        state = store.fail(lease, "out of memory", adjustment={"batch_size": size})
+        assert state is JobState.WAITING
+    assert store.fail(claim_one(store), "out of memory", retry=False) is JobState.FAILED
+
+
 def test_losses_have_a_limit_of_their_own(store: Store) -> None:
     run_id = add(store, score_job(1))
     for loss in range(1, 5):

@@ -121,7 +121,7 @@ def set_version(address: str, version: str) -> None:
 @pytest.mark.parametrize("opening", [open_store, open_reader])
 def test_another_version_is_told_with_what_to_do(address: str, opening: Any) -> None:
     try:
-        for version, words in (("0000", "older 0000"), ("9999", "newer 9999")):
+        for version, words in (("0001", "older 0001"), ("9999", "newer 9999")):
             set_version(address, version)
             with pytest.raises(SchemaVersionError) as caught:
                 opening(address)
@@ -131,6 +131,11 @@ def test_another_version_is_told_with_what_to_do(address: str, opening: Any) -> 
             assert "bat-harness db migrate --db " in sentence
         with pytest.raises(BatError, match="newer 9999"):
             migrate(address)
+        for version in ("0000", "zzz"):
+            set_version(address, version)
+            for use in (opening, migrate):
+                with pytest.raises(SchemaVersionError, match=f"they have '{version}', which"):
+                    use(address)
     finally:
         set_version(address, SCHEMA_VERSION)
 
