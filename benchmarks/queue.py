@@ -15,7 +15,8 @@ import numpy as np
 
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
-from harness.driver.driver import Driver, add_prefixes
+from harness.driver.driver import Driver
+from harness.driver.enqueue import add_prefixes
 from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.jobs import JobKind

@@ -71,7 +71,7 @@ def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_j
     from rich.live import Live
 
     from harness.commands.status_view import render
-    from harness.status.run_status import say
+    from harness.status.verdict import say
 
     found = look()
     console = Console()
@@ -115,7 +115,7 @@ def _list_runs(reader: Reader, *, as_json: bool) -> None:
 
 
 def _record(found: RunStatus) -> dict[str, Any]:
-    from harness.status.run_status import say
+    from harness.status.verdict import say
 
     counts = ("done", "leased", "waiting", "blocked", "failed", "total")
     return {

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.commands.tables import plain_table
-from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts, say
+from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts
+from harness.status.verdict import say
 from harness.store import LeaseOwner, Resolution
 from harness.words import counted, duration, moment
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bat.errors import BatError
+from harness.driver.enqueue import enqueue
 from harness.driver.executor import AnyAnswer, ScoreAnswer
 from harness.driver.log import LOGGER
 from harness.driver.owners import is_gone, new_owner
@@ -19,7 +20,7 @@ from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
 from harness.planning.finished import resolution_name
 from harness.planning.materials import Materials
-from harness.planning.planner import Plan, make_plan
+from harness.planning.planner import Plan
 from harness.store import Lease, Payload, Progress, Store
 from workers.requests import ModelRequest
 
@@ -45,25 +46,6 @@ class Summary:
     def complete(self) -> bool:
         """Whether the sweep is done."""
         return not (self.stopped or self.failed or self.blocked or self.unresolved or self.refused)
-
-
-def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
-    """Plan, and put into the store what is not there yet."""
-    plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
-    add_prefixes(store, materials, plan)
-    store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
-    # After the jobs that follow from them: what is resolved is planned, see harness.planning.finished.
-    for resolution in plan.resolutions:
-        store.add_resolution(run_id, resolution)
-    return plan
-
-
-def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
-    """Put the prefixes that a plan's jobs continue into the store; texts are made only of new ones."""
-    for (title, split), prefix_set_id in plan.prefix_sets.items():
-        if not store.has_prefix_set(prefix_set_id):
-            card = materials.card(materials.config.get_model(title))
-            store.add_prefix_set(materials.prefix_rows(card, split))
 
 
 class Driver:
@@ -208,7 +190,8 @@ class Driver:
         self._write(outcomes)
         now = time.monotonic()
         if now - self._beaten > _SECONDS_BETWEEN_BEATS:
-            self._beat("working" if self.leases else "waiting for jobs that can start")
+            idle = "waiting for jobs that can start" if pool.vacancies() else "waiting for workers"
+            self._beat("working" if self.leases else idle)
         if now - self._reported > _SECONDS_BETWEEN_REPORTS:
             self._reported = now
             self.report(self.store.progress(self.run_id))

@@ -1,4 +1,4 @@
-"""How a run stands: counts by stage, rates, who works, what went wrong, and all of it in one sentence."""
+"""How a run stands: counts by stage, rates, who works, what went wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from harness.store import (
     Run,
     WorkerActivity,
 )
-from harness.words import counted, duration
 
 # Rates are taken over the shortest of these that saw enough jobs end.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
@@ -187,45 +186,6 @@ def _drivers_there(reader: Reader, run: Run) -> list[DriverPresence]:
         if (now - driver.seen_at).total_seconds() < _SECONDS_PRESENT
         and not is_gone(driver.owner, reader.address)
     ]
-
-
-def say(status: RunStatus) -> str:
-    """The whole status in a sentence or two, with what to do next."""
-    done, total = status.count("done"), status.count("total")
-    # Rounded down: 100% is when all is done.
-    numbers = f"{done:,} of {counted(total, 'job')} done ({100 * done // max(total, 1)}%)"
-    first = _SENTENCES[status.state].format(numbers=numbers, total=counted(total, "job"))
-    if status.state is RunState.RUNNING and status.seconds_left is not None:
-        at = "at least" if status.seconds_left_is_least else "about"
-        first = f"{first[:-1]}, {at} {duration(status.seconds_left)} left."
-    if status.state is RunState.WAITING:
-        driver = status.drivers[0]
-        heard = duration((datetime.now(UTC) - driver.seen_at).total_seconds())
-        first += f" A driver is {driver.doing}, last heard of {heard} ago."
-    sentences = [first]
-    if status.count("failed"):
-        blocked = status.count("blocked")
-        waiting = f", {counted(blocked, 'job')} cannot start without them" if blocked else ""
-        sentences.append(f"{counted(status.count('failed'), 'job')} set aside{waiting}.")
-    if status.state is RunState.FAILED:
-        sentences.append("When the reason is gone: bat-harness retry, then the same run command again.")
-    if status.open_parameters and status.stages:
-        parameters = counted(len(status.open_parameters), "parameter")
-        sentences.append(f"{parameters} still to be found out, such as that of {status.open_parameters[0]}.")
-    return " ".join(sentences)
-
-
-_AGAIN = "The same run command again goes on."
-_SENTENCES = {
-    RunState.EMPTY: "Nothing is planned yet.",
-    RunState.RUNNING: "Running: {numbers}.",
-    RunState.WAITING: "Waiting: {numbers}, none at work.",
-    RunState.SILENT: "Silent: {numbers}, and whoever holds the leases is gone. " + _AGAIN,
-    RunState.STOPPED: "Stopped: {numbers}. " + _AGAIN,
-    RunState.FAILED: "Failed: {numbers}, and nothing more can be.",
-    RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. " + _AGAIN,
-    RunState.DONE: "Done: all {total}.",
-}
 
 
 def _count_stages(reader: Reader, run: Run) -> list[StageCounts]:

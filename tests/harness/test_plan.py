@@ -13,7 +13,7 @@ import pytest
 from bat.errors import InvalidInputError
 from harness.cli import main
 from harness.config import to_yaml
-from harness.driver.driver import enqueue
+from harness.driver.enqueue import enqueue
 from harness.jobs import JobKind
 from harness.planning.finished import is_finished
 from harness.planning.materials import Materials
