@@ -92,6 +92,43 @@ def test_migrating_from_nothing_and_from_the_first_version_gives_the_tables_of_t
     database.close()
 
 
+OLD_ROWS = (
+    "INSERT INTO runs (id, identity, name, config, versions, created_at, started_at) "
+    "VALUES (1, 'x', 'old', '{}', '{}', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)",
+    "INSERT INTO jobs (key, id, kind, spec, state, priority, attempt, failures, losses, created_at) VALUES "
+    "(1, 'one', 'score', '{}', 'done', 0, 1, 0, 0, CURRENT_TIMESTAMP), "
+    "(2, 'two', 'score', '{}', 'waiting', 0, 0, 0, 0, CURRENT_TIMESTAMP)",
+    "INSERT INTO run_jobs (run_id, job_key) VALUES (1, 1), (1, 2)",
+    "INSERT INTO attempts (job_key, number, owner, outcome, started_at, ended_at) "
+    "VALUES (1, 1, 'driver', 'done', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)",
+    "INSERT INTO scores (job_key, name, value) VALUES (1, 'mauve', 0.9)",
+    "INSERT INTO resolutions (id, run_id, parameter, asked, how, value, created_at) "
+    "VALUES (1, 1, 'p', '{}', 'so', '0.5', CURRENT_TIMESTAMP)",
+)
+
+
+def test_what_an_old_database_holds_is_kept_and_goes_on(empty: str) -> None:
+    database = connect(parse_address(empty))
+    with database.writing() as connection:
+        run_migrations(connection, FIRST)
+        for statement in OLD_ROWS:
+            connection.execute(text(statement.replace(":", r"\:")))
+    database.close()
+    with pytest.raises(SchemaVersionError, match="older 0001"):
+        open_store(empty)
+    assert migrate(empty) == (FIRST, SCHEMA_VERSION)
+    with open_store(empty) as store:
+        assert [(score.name, score.value) for score in store.scores(["one"])] == [("mauve", 0.9)]
+        [resolution] = store.resolutions(1)
+        assert (resolution.value, resolution.detail) == (0.5, None)
+        assert store.workers(1) == []  # nobody noted who they were
+        (lease,) = store.claim("driver", 1, 600.0, 1, workers=["node:1"])
+        assert lease.job_id == "two"
+        assert [worker.worker for worker in store.workers(1)] == ["node:1"]
+        store.beat("driver", 1, "working")
+        assert [driver.doing for driver in store.drivers(1)] == ["working"]
+
+
 def test_a_new_database_is_migrated_as_it_is_opened(empty: str) -> None:
     assert migrate(empty) == (None, SCHEMA_VERSION)
     assert migrate(empty) == (SCHEMA_VERSION, SCHEMA_VERSION)
