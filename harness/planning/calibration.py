@@ -121,11 +121,14 @@ class _Calibration:
         return self.plain_rates[card.request] + max(0.0, programs)
 
     def _seconds_a_token(self, card: ModelCard, settings: GenerationSettings) -> float:
-        """Time one batch."""
+        """Time a batch up to its first token, which reads the prefixes, and up to a few more."""
         batch = self._prefix_set(card).prefixes[: settings.batch_size]
         asked = GenerateRequest(model_request(card), batch, settings)
         self.executor.execute(replace(asked, prefixes=batch[:1]))  # load, compile, prepare the basis
-        return self._seconds(asked) / (len(batch) * _TOKENS)
+        first = self._seconds(replace(asked, settings=replace(settings, max_tokens=1)))
+        step = max(0.0, self._seconds(asked) - first) / (_TOKENS - 1)
+        tokens = self.config.generation.max_tokens
+        return (first + step * (tokens - 1)) / (len(batch) * tokens)
 
     def _features(self) -> float:
         wanted = self.config.features
