@@ -74,14 +74,14 @@ def plan(
         record = {
             "work": [asdict(one) for one in work],
             "totals": totals(work),
-            "unresolved": [str(one.setting) for one in made.unresolved],
+            "unresolved": [str(one.setting) for one in made.awaiting],
             "refused": made.refused,
         }
         typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
     console.print(_table(work, workers))
-    for line in _notes(work, made.unresolved, workers, calibrated=calibrate):
+    for line in _notes(work, made.awaiting, workers, calibrated=calibrate):
         console.print(line, highlight=False)
     for name, reason in made.refused.items():
         console.print(f"{name} cannot be found out: {reason}", highlight=False, markup=False)
@@ -115,9 +115,7 @@ def _table(work: list[Work], workers: int) -> Table:
     return table
 
 
-def _notes(
-    work: list[Work], unresolved: list[MethodInstance], workers: int, *, calibrated: bool
-) -> list[str]:
+def _notes(work: list[Work], awaiting: list[MethodInstance], workers: int, *, calibrated: bool) -> list[str]:
     jobs, done, later = (sum(getattr(one, name) for one in work) for name in ("jobs", "done", "later"))
     lines = [f"{counted(jobs, 'job')}, {done:,} of them done."]
     if calibrated:
@@ -125,8 +123,8 @@ def _notes(
         lines.append(f"About {duration(seconds)} on {counted(workers, 'worker')} like this machine.")
     else:
         lines.append("--calibrate estimates the time.")
-    if unresolved:
-        settings = list(dict.fromkeys(str(one.setting) for one in unresolved))
+    if awaiting:
+        settings = list(dict.fromkeys(str(one.setting) for one in awaiting))
         lines.append(f"{counted(later, 'job')} come later, when results have decided their parameters:")
         lines += [f"  {setting}" for setting in settings[:_OPEN_SHOWN]]
         rest = len(settings) - _OPEN_SHOWN

@@ -258,8 +258,7 @@ class Driver:
         self.summary.stopped = self.stop.asked
         self.summary.failed = sum(one.failed for one in progress)
         self.summary.blocked = sum(one.blocked for one in progress)
-        names = dict.fromkeys(map(resolution_name, plan.unresolved))
-        self.summary.unresolved = [name for name in names if name not in plan.refused]
+        self.summary.unresolved = list(dict.fromkeys(map(resolution_name, plan.awaiting)))
         self.summary.refused = [f"{name}: {reason}" for name, reason in plan.refused.items()]
         return self.summary
 

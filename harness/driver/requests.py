@@ -84,18 +84,13 @@ class Requests:
     def _generate(self, spec: Spec, batch: int | None) -> GenerateRequest:
         chosen = spec["prefixes"]
         entries = self._reader.prefixes(chosen["set"], chosen["start"], chosen["stop"])
-        optional = {
-            name: spec[name]
-            for name in ("constraints", "max_tries", "fallback", "solver")
-            if spec.get(name) is not None
-        }
         settings = GenerationSettings(
             bat.get_rule(spec["rule"], spec["parameter"]),
             max_tokens=spec["max_tokens"],
             batch_size=batch or spec["batch_size"],
             seed=spec["seed"],
             sample=spec["sample"],
-            **optional,
+            **basis_aware_settings(spec),
         )
         prefixes = tuple(entry.to_prefix() for entry in entries)
         return GenerateRequest(model_request(self._card(spec["model"])), prefixes, settings)
@@ -127,6 +122,12 @@ class Requests:
             f"no model of this sweep is {identity['name']} with weights {identity['weights']}. "
             "Was the model changed? Start a new run."
         )
+
+
+def basis_aware_settings(spec: Spec) -> dict[str, Any]:
+    """What a generate job's specification has for basis-aware rules alone; nothing for a plain rule."""
+    names = ("constraints", "max_tries", "fallback", "solver")
+    return {name: spec[name] for name in names if spec.get(name) is not None}
 
 
 def continuations_request(

@@ -16,7 +16,7 @@ import numpy as np
 import bat
 from harness.config.schema import Model, SweepConfig
 from harness.driver.executor import AnyRequest, Executor, ScoreRequest
-from harness.driver.requests import continuations_request, model_request
+from harness.driver.requests import basis_aware_settings, continuations_request, model_request
 from harness.jobs import Job, JobKind, Spec
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.specs import LIKELIHOOD_TOKENS
@@ -34,7 +34,7 @@ from workers.requests import GenerateRequest, MeasureRequest, ModelRequest
 _TOKENS = 8
 _TEXTS = 8
 _DOCUMENTS = 4
-_PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.02)  # about equal rejection rates, on the demo model
+_PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # they reject equally much, on the demo model
 
 
 def calibrate(
@@ -115,8 +115,7 @@ class _Calibration:
         if spec.get("constraints") is None:
             return self.plain_rates[card.request]
         few = replace(plain, batch_size=_TEXTS)
-        chosen = {name: spec[name] for name in ("constraints", "max_tries", "fallback", "solver")}
-        aware = replace(few, rule=bat.get_rule(*_AWARE), **chosen)
+        aware = replace(few, rule=bat.get_rule(*_AWARE), **basis_aware_settings(spec))
         programs = self._seconds_a_token(card, aware) - self._seconds_a_token(card, few)
         return self.plain_rates[card.request] + max(0.0, programs)
 

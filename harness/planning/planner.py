@@ -54,6 +54,11 @@ class Plan:
     prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
 
     @property
+    def awaiting(self) -> list[MethodInstance]:
+        """Those whose parameter results may still decide."""
+        return [one for one in self.unresolved if resolution_name(one) not in self.refused]
+
+    @property
     def complete(self) -> bool:
         """Whether every job of the sweep is named."""
         return not self.unresolved

@@ -63,7 +63,7 @@ def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
     known = {job.id for _, job in plan.jobs}
     seen: set[tuple[object, ...]] = set()
     found: StagedJobs = []
-    for instance in plan.unresolved:
+    for instance in plan.awaiting:
         # What is asked for twice, in two stages say, is run once.
         same = (instance.model, instance.split, instance.setting, instance.seed)
         if same in seen:

@@ -42,6 +42,7 @@ _SENTENCES = {
     RunState.SILENT: "Silent: {numbers}, and whoever holds the leases is gone. " + _AGAIN,
     RunState.STOPPED: "Stopped: {numbers}. " + _AGAIN,
     RunState.FAILED: "Failed: {numbers}, and nothing more can be.",
-    RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. " + _AGAIN,
+    RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. The same run command again goes "
+    "on, or says why it cannot.",
     RunState.DONE: "Done: all {total}.",
 }

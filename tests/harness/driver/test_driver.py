@@ -18,6 +18,7 @@ from harness.driver.stopping import Stop
 from harness.jobs import JobKind
 from harness.planning import resolve
 from harness.planning.planner import Plan
+from harness.planning.work import later_jobs
 from harness.store import JobState, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.generation import Generation, StopReason
@@ -146,7 +147,10 @@ def test_a_parameter_beyond_reach_is_told_and_the_rest_goes_on(
     assert notes == [f"{name} cannot be found out: the rate must lie in [0, 0.5]."]
     assert all(done == total for done, total in counts(driver).values())
     assert summary.done == 12
-    assert make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool).run().refused == [reason]
+    again = make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool)
+    assert again.run().refused == [reason]
+    plan = again._enqueue()
+    assert (len(plan.unresolved), plan.awaiting, later_jobs(again.materials, plan)) == (1, [], [])
 
 
 def test_planning_for_longer_than_a_lease_loses_none(
