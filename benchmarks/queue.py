@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from harness.driver.executor import AnyRequest, Executor
 
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
 from harness.driver.driver import Driver
 from harness.driver.enqueue import add_prefixes
-from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.jobs import JobKind
 from harness.planning import planner

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.driver.executor import AnyRequest, Executor
+
 from benchmarks.queue import write_corpus
 from benchmarks.record import Figure, figures_of, write_figures
 from harness.config import parse_config
 from harness.driver.driver import Driver
-from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials

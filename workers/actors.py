@@ -29,6 +29,6 @@ def start_worker(
     return actor.remote(device=device, threads=num_cpus)
 
 
-def submit(worker: Any, request: Request) -> Any:
+def submit(worker: Any, request: Request[Any]) -> Any:
     """Ask an actor; `ray.get` of what this returns is the `Answer`, or raises what the worker raised."""
     return worker.answer.remote(request)

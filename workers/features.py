@@ -41,6 +41,7 @@ FeatureArray = npt.NDArray[np.float32]
 TokenIds = tuple[int, ...]
 
 DEFAULT_MAX_TOKENS = 1024  # what mauve-text reads
+CACHE_FOLDER = "features"
 
 # Part of every key: raised whenever the same texts would give other features.
 _FORMAT = 1
@@ -53,7 +54,7 @@ def featurize(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     batch_size: int = 16,
     layer: int = -1,
-    cache: str | os.PathLike[str] | None = "features",
+    cache: str | os.PathLike[str] | None = CACHE_FOLDER,
     progress: Callable[[int], None] | None = None,
 ) -> FeatureArray:
     """Return a vector for each text, float32 [n, d]; a text is a string, or the token ids of one.

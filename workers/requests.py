@@ -1,22 +1,31 @@
 """What a worker is asked for and what it answers: plain records that cross process borders.
 
-Requests say everything that a result depends on. Answers carry numpy arrays and text, never tensors.
+A request says everything that a result depends on, and how a worker does it. Answers carry numpy arrays and
+text, never tensors.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from workers.features import DEFAULT_MAX_TOKENS
-from workers.generation import Generation, GenerationSettings
+from workers.features import CACHE_FOLDER, DEFAULT_MAX_TOKENS, featurize
+from workers.generation import Generation, GenerationSettings, generate
+from workers.measurement import measure
 from workers.measurement_record import Measurement
 from workers.models import ModelInfo
 from workers.positions import Positions, TokenizedDocument
 from workers.prefixes import Prefix
 from workers.reading import DOCUMENTS_PER_BATCH
+
+if TYPE_CHECKING:
+    from workers.worker import Worker
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,44 +37,86 @@ class ModelRequest:
     revision: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GenerateRequest:
-    """Continue a shard of prefixes."""
+class Request(ABC, Generic[Value]):
+    """Something a worker can do. `Value` is what comes of it."""
+
+    @property
+    def model_request(self) -> ModelRequest | None:
+        """The model that it needs; None where it needs none."""
+        return None
+
+    @abstractmethod
+    def run(self, worker: Worker) -> Value:
+        """Do it, with the models and threads of a worker."""
+
+
+@dataclass(frozen=True)
+class ModelTask(Request[Value]):
+    """A request that needs a model."""
 
     model: ModelRequest
+
+    @property
+    def model_request(self) -> ModelRequest:
+        return self.model
+
+
+@dataclass(frozen=True)
+class GenerateRequest(ModelTask[list[Generation]]):
+    """Continue a shard of prefixes."""
+
     prefixes: tuple[Prefix, ...]
     settings: GenerationSettings
 
+    def run(self, worker: Worker) -> list[Generation]:
+        return generate(worker.load(self.model), self.prefixes, self.settings, threads=worker.threads)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasureRequest:
+
+@dataclass(frozen=True, eq=False)
+class MeasureRequest(ModelTask[Measurement]):
     """Measure tokens of a shard of human text."""
 
-    model: ModelRequest
     documents: tuple[TokenizedDocument, ...]
     positions: Positions
     basis_sizes: tuple[int, ...] = (20,)
     tolerance: float = 1e-6
     batch_size: int = DOCUMENTS_PER_BATCH
 
+    def run(self, worker: Worker) -> Measurement:
+        return measure(
+            worker.load(self.model),
+            self.documents,
+            positions=self.positions,
+            basis_sizes=self.basis_sizes,
+            tolerance=self.tolerance,
+            batch_size=self.batch_size,
+            threads=worker.threads,
+        )
 
-@dataclass(frozen=True, slots=True)
-class FeaturizeRequest:
+
+@dataclass(frozen=True)
+class FeaturizeRequest(ModelTask[npt.NDArray[np.float32]]):
     """Compute the features of a shard of texts."""
 
-    model: ModelRequest
     texts: tuple[str, ...]
     max_tokens: int = DEFAULT_MAX_TOKENS
     batch_size: int = 16
+    use_cache: bool = True
 
-
-Request = GenerateRequest | MeasureRequest | FeaturizeRequest
+    def run(self, worker: Worker) -> npt.NDArray[np.float32]:
+        return featurize(
+            worker.load(self.model),
+            self.texts,
+            max_tokens=self.max_tokens,
+            batch_size=self.batch_size,
+            cache=CACHE_FOLDER if self.use_cache else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """What came of a request, on which model, in what time."""
+class Answer(Generic[Value]):
+    """What came of a request, in what time, on which model: None for a request that needs none."""
 
-    model: ModelInfo
+    model: ModelInfo | None
     seconds: float
-    value: list[Generation] | Measurement | npt.NDArray[np.float32]
+    value: Value

@@ -5,24 +5,19 @@ It is a plain object, which runs anywhere; `workers.actors` gives it to Ray.
 
 from __future__ import annotations
 
+import os
+import socket
 import time
+from typing import TypeVar
 
 import torch
 
 from bat.errors import InvalidInputError
 from workers import models
-from workers.features import featurize
-from workers.generation import generate
-from workers.measurement import measure
 from workers.models import LanguageModel
-from workers.requests import (
-    Answer,
-    FeaturizeRequest,
-    GenerateRequest,
-    MeasureRequest,
-    ModelRequest,
-    Request,
-)
+from workers.requests import Answer, ModelRequest, Request
+
+Value = TypeVar("Value")
 
 
 class Worker:
@@ -34,38 +29,26 @@ class Worker:
         if threads is not None:
             # Products may be summed in another order by another number of threads: fixed, results are too.
             torch.set_num_threads(threads)
-        self._asked: ModelRequest | None = None
-        self._model: LanguageModel | None = None
+        self._loaded: tuple[ModelRequest, LanguageModel] | None = None
+
+    def location(self) -> str:
+        """Where this worker runs: its machine and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
 
     def load(self, request: ModelRequest) -> LanguageModel:
-        """The model asked for, from memory if it is the one at hand."""
-        if self._model is None or request != self._asked:
-            self._model = None  # before the next one is loaded: two may not fit
-            self._model = models.load(request.name, self.device, request.dtype, request.revision)
-            self._asked = request
-        return self._model
+        """The model asked for, from memory if it is the one that is loaded."""
+        if self._loaded is None or self._loaded[0] != request:
+            self._loaded = None  # before the next one is loaded: two may not fit
+            model = models.load(request.name, self.device, request.dtype, request.revision)
+            self._loaded = (request, model)
+        return self._loaded[1]
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request[Value]) -> Answer[Value]:
         """Do what is asked."""
-        model = self.load(request.model)
+        if not isinstance(request, Request):
+            raise InvalidInputError(f"a worker answers requests (see workers.requests); got {request!r}.")
+        needed = request.model_request
+        info = None if needed is None else self.load(needed).info
         began = time.perf_counter()
-        value = self._run(model, request)
-        return Answer(model.info, time.perf_counter() - began, value)
-
-    def _run(self, model: LanguageModel, request: Request):  # type: ignore[no-untyped-def]
-        match request:
-            case GenerateRequest(prefixes=prefixes, settings=settings):
-                return generate(model, prefixes, settings, threads=self.threads)
-            case MeasureRequest(documents=documents, positions=positions):
-                return measure(
-                    model,
-                    documents,
-                    positions=positions,
-                    basis_sizes=request.basis_sizes,
-                    tolerance=request.tolerance,
-                    batch_size=request.batch_size,
-                    threads=self.threads,
-                )
-            case FeaturizeRequest(texts=texts):
-                return featurize(model, texts, max_tokens=request.max_tokens, batch_size=request.batch_size)
-        raise InvalidInputError(f"a worker answers generate, measure and featurize; got {request!r}.")
+        value = request.run(self)
+        return Answer(info, time.perf_counter() - began, value)

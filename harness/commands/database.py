@@ -20,9 +20,14 @@ def migrate(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Js
     Stop all sweeps on it and keep a copy before. All is done in one
     transaction: after an error the database is as it was.
     """
+    from harness.planning.older_runs import fill_in_instances
     from harness.store import migrate as bring_up_to_date
+    from harness.store import open_store
 
     before, after = bring_up_to_date(db)
+    with open_store(db, create=False) as store:
+        for problem in fill_in_instances(store):
+            typer.echo(problem, err=True)
     if as_json:
         typer.echo(json.dumps({"before": before, "after": after}))
     elif before is None:

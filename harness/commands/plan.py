@@ -75,7 +75,7 @@ def plan(
             "work": [asdict(one) for one in work],
             "totals": totals(work),
             "unresolved": [str(one.setting) for one in made.awaiting],
-            "refused": made.refused,
+            "refused": made.unresolvable,
         }
         typer.echo(json.dumps(record, indent=2))
         return
@@ -83,13 +83,11 @@ def plan(
     console.print(_table(work, workers))
     for line in _notes(work, made.awaiting, workers, calibrated=calibrate):
         console.print(line, highlight=False)
-    for name, reason in made.refused.items():
+    for name, reason in made.unresolvable.items():
         console.print(f"{name} cannot be found out: {reason}", highlight=False, markup=False)
 
 
 def _table(work: list[Work], workers: int) -> Table:
-    from harness.planning.work import UNIT_NAMES
-
     with_times = any(one.seconds is not None for one in work)
     table = plain_table()
     for name in ("stage", "work", "model"):
@@ -105,7 +103,7 @@ def _table(work: list[Work], workers: int) -> Table:
             f"{one.kind.value}, {one.detail}" if one.detail else one.kind.value,
             one.model,
             *(f"{count:,}" if count else "-" for count in (one.jobs, one.done, one.later)),
-            f"{one.units:,} {UNIT_NAMES[one.kind]}",
+            f"{one.units:,} {one.unit_name}",
             f"{one.programs:,}" if one.programs else "-",
         ]
         if with_times:

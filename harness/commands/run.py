@@ -66,7 +66,7 @@ def run(
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with open_store(db, retry=retry) as store:
         run_id = store.add_run(config.name, stored_identity(config), library_versions())
-        if not replan and is_finished(config, store, run_id):
+        if not replan and is_finished(store, run_id):
             if as_json:
                 typer.echo(json.dumps({"run": run_id, "done": 0, "complete": True}))
             notes.print(_NOTHING)

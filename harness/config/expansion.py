@@ -12,11 +12,11 @@ recursion that ends. All are frozen, hashable values without any state of a run.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bat.rules import get_rule
+from bat.rules import Rule, get_rule
 from harness.config.checks import find_selection, get_reference
 from harness.config.methods import Best, Choice, Match, Method
 from harness.config.sections import Split
@@ -112,9 +112,19 @@ class Setting:
         """Return the same with its parameter known; InvalidInputError when the rule does not take it."""
         return dataclasses.replace(self, parameter=Resolved(get_rule(self.rule, value).parameter))
 
+    def known_rule(self) -> Rule:
+        """The rule with its parameter, which must be known."""
+        assert isinstance(self.parameter, Resolved), f"the parameter of {self} is not known yet"
+        return get_rule(self.rule, self.parameter.value)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, the same for equal settings."""
         return {"rule": self.rule, "parameter": self.parameter.as_dict(), "constraints": self.constraints}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Setting:
+        """The setting that `as_dict` wrote."""
+        return cls(data["rule"], _parameter_from(data["parameter"]), data["constraints"])
 
     def __str__(self) -> str:
         match self.parameter:
@@ -129,6 +139,18 @@ class Setting:
         return text if self.constraints is None else f"{text} (c={self.constraints})"
 
 
+def _parameter_from(data: Any) -> Parameter:
+    match data:
+        case {"hrr": rate}:
+            return AtRate(float(rate))
+        case {"match": reference}:
+            return EqualRate(Setting.from_dict(reference))
+        case {"best": best}:
+            candidates = tuple(None if value is None else float(value) for value in best["among"])
+            return BestOf(best["metric"], best["stage"], best["split"], candidates)
+    return Resolved(None if data is None else float(data))
+
+
 @dataclass(frozen=True, slots=True)
 class MethodInstance:
     """One setting in one stage for one model with one seed: every prefix is continued so, `samples` times."""
@@ -139,6 +161,11 @@ class MethodInstance:
     method: str  # its title in the sweep
     setting: Setting
     seed: int
+
+    @property
+    def resolution_name(self) -> str:
+        """What the parameter is called in the store, if it has to be found out: the same for every seed."""
+        return f"{self.stage}: {self.method} on {self.model}: {self.setting}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from bat.errors import BatError
 from harness.driver.enqueue import enqueue
-from harness.driver.executor import AnyAnswer, ScoreAnswer
+from harness.driver.inputs import SweepInputs
 from harness.driver.log import LOGGER
-from harness.driver.owners import is_gone, new_owner
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
-from harness.driver.requests import Requests, payload
 from harness.driver.stopping import Stop
-from harness.planning.finished import resolution_name
+from harness.jobs import JobSpec
+from harness.jobs.rows import Rows
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan
-from harness.store import Lease, Payload, Progress, Store
-from workers.requests import ModelRequest
+from harness.store import Lease, Progress, Store
+from harness.store.owners import is_gone, new_owner
+from workers.requests import Answer, ModelRequest
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_REPORTS = 0.5
@@ -70,9 +71,10 @@ class Driver:
         self.stop = stop or Stop()
         self.owner = owner or new_owner()
         self.lease_seconds = float(materials.config.resources.lease_seconds)
-        self.requests = Requests(materials, store)
+        self.inputs = SweepInputs(materials, store)
         self.leases: dict[str, Lease] = {}  # by ticket
-        self._identities: dict[ModelRequest, object] = {}  # of models that workers may have at hand
+        self._specs: dict[str, JobSpec[Any]] = {}  # by ticket
+        self._model_labels: dict[ModelRequest, str] = {}  # of models that workers may have loaded
         self._awaited: list[set[str]] = []  # for each open parameter, what decides it and is not done
         self._refused: set[str] = set()  # names of parameters that were told to be beyond reach
         self._decided = False  # whether results have come in since that decide one
@@ -141,7 +143,7 @@ class Driver:
             text = f"{resolution.parameter}: {resolution.value:.6g}, {resolution.how}"
             LOGGER.info("resolved %s", text)
             self.note(text)
-        for name, reason in plan.refused.items():
+        for name, reason in plan.unresolvable.items():
             if name not in self._refused:
                 self._refused.add(name)
                 LOGGER.warning("cannot resolve %s: %s", name, reason)
@@ -158,10 +160,10 @@ class Driver:
         while vacancies and not self.stop.asked:
             model = vacancies[0].model
             alike = [vacancy for vacancy in vacancies if vacancy.model == model]
-            wanted = None if model is None else self._identities.get(model)
-            places = [vacancy.place for vacancy in alike]
+            label = None if model is None else self._model_labels.get(model)
+            locations = [vacancy.location for vacancy in alike]
             claimed = self.store.claim(
-                self.owner, len(alike), self.lease_seconds, self.run_id, wanted, places
+                self.owner, len(alike), self.lease_seconds, self.run_id, label, locations
             )
             for vacancy, lease in zip(alike, claimed, strict=False):
                 self._submit(pool, vacancy.worker, lease)
@@ -171,14 +173,15 @@ class Driver:
 
     def _submit(self, pool: Pool, worker: str, lease: Lease) -> None:
         try:
-            request = self.requests.build(lease)
+            spec = lease.parse()
+            request = spec.request(self.inputs, (lease.adjustment or {}).get("batch_size"))
         except BatError as error:
             self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
             return
-        if request.model is not None:
-            self._identities[request.model] = lease.spec["model"]
+        if request.model_request is not None and spec.model_identity is not None:
+            self._model_labels[request.model_request] = spec.model_identity.label
         ticket = f"{lease.job_id}:{lease.attempt}"
-        self.leases[ticket] = lease
+        self.leases[ticket], self._specs[ticket] = lease, spec
         pool.submit(worker, ticket, request)
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
@@ -203,19 +206,19 @@ class Driver:
             self.store.renew(list(self.leases.values()), self.lease_seconds)
 
     def _write(self, outcomes: list[Outcome]) -> None:
-        completions: list[tuple[Lease, Payload]] = []
+        completions: list[tuple[Lease, Rows]] = []
         for outcome in outcomes:
-            lease = self.leases.pop(outcome.ticket)
+            lease, spec = self.leases.pop(outcome.ticket), self._specs.pop(outcome.ticket)
             result = outcome.result
             if isinstance(result, Failure):
-                self._fail(lease, result)
+                self._fail(lease, result, spec)
                 continue
-            problem = _other_model(lease, result)
+            problem = _other_model(spec, result)
             if problem is not None:
                 self._fail(lease, Failure(FailureKind.REFUSED, problem))
                 continue
             try:
-                completions.append((lease, payload(lease, result)))
+                completions.append((lease, spec.rows(result.value)))
             except BatError as error:
                 self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
         if completions:
@@ -234,14 +237,14 @@ class Driver:
                 ids -= self.store.done_ids(ids)
                 self._decided |= not ids
 
-    def _fail(self, lease: Lease, failure: Failure) -> None:
+    def _fail(self, lease: Lease, failure: Failure, spec: JobSpec[Any] | None = None) -> None:
         if failure.kind is FailureKind.NOT_BEGUN:
             self.store.release([lease])  # it is not to blame, and counts no attempt
             LOGGER.warning("%s %s %s: %s", lease.kind, lease.job_id[:12], failure.kind, failure.text)
             return
         self.summary.failed_attempts += 1
         retry = failure.kind is not FailureKind.REFUSED
-        adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
+        adjustment = _smaller_batches(lease, spec) if failure.kind is FailureKind.OUT_OF_MEMORY else None
         if failure.kind is FailureKind.OUT_OF_MEMORY and adjustment is None:
             retry = False  # batches of one are as small as they get
         state = self.store.fail(lease, f"{failure.kind}: {failure.text}", retry=retry, adjustment=adjustment)
@@ -258,25 +261,24 @@ class Driver:
         self.summary.stopped = self.stop.asked
         self.summary.failed = sum(one.failed for one in progress)
         self.summary.blocked = sum(one.blocked for one in progress)
-        self.summary.unresolved = list(dict.fromkeys(map(resolution_name, plan.awaiting)))
-        self.summary.refused = [f"{name}: {reason}" for name, reason in plan.refused.items()]
+        self.summary.unresolved = list(dict.fromkeys(one.resolution_name for one in plan.awaiting))
+        self.summary.refused = [f"{name}: {reason}" for name, reason in plan.unresolvable.items()]
         return self.summary
 
 
-def _smaller_batches(lease: Lease) -> dict[str, int] | None:
+def _smaller_batches(lease: Lease, spec: JobSpec[Any] | None) -> dict[str, int] | None:
     """Half the batch of the attempt that ran out of memory; None when it cannot be halved."""
-    now = (lease.adjustment or {}).get("batch_size") or lease.spec.get("batch_size")
+    planned = None if spec is None else spec.planned_batch_size
+    now = (lease.adjustment or {}).get("batch_size") or planned
     return {"batch_size": now // 2} if isinstance(now, int) and now > 1 else None
 
 
-def _other_model(lease: Lease, answer: AnyAnswer) -> str | None:
+def _other_model(spec: JobSpec[Any], answer: Answer[Any]) -> str | None:
     """A sentence if the worker's model is not the one that the job is about."""
-    if isinstance(answer, ScoreAnswer):
-        return None
-    expected, found = lease.spec["model"]["weights"], answer.model.weight_fingerprint
-    if expected == found:
+    expected = spec.model_identity
+    if answer.model is None or expected is None or expected.weights == answer.model.weight_fingerprint:
         return None
     return (
-        f"the worker's {answer.model.name} has weights {found}, the plan's has {expected}. "
-        "Give every machine the same model, by revision or by content."
+        f"the worker's {answer.model.name} has weights {answer.model.weight_fingerprint}, the plan's has "
+        f"{expected.weights}. Give every machine the same model, by revision or by content."
     )

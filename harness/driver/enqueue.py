@@ -1,4 +1,4 @@
-"""From a plan to rows of the store: the jobs of a sweep that can be named now, and what they need."""
+"""From a plan to rows of the store: the jobs of a sweep that can be named now, and what they are for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     """Plan, and put into the store what is not there yet."""
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
     add_prefixes(store, materials, plan)
-    store.add_jobs(run_id, [job for _, job in plan.jobs], [order for order, _ in plan.jobs])
-    # After the jobs that follow from them: what is resolved is planned, see harness.planning.finished.
-    for resolution in plan.resolutions:
-        store.add_resolution(run_id, resolution)
+    jobs = [job.job for _, job in plan.jobs]
+    stages = [position for position, _ in plan.jobs]
+    store.add_plan(run_id, jobs, stages, plan.instances, plan.resolutions)
     return plan
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from harness.driver.executor import AnyAnswer, AnyRequest
-from workers.requests import ModelRequest
+from workers.requests import Answer, ModelRequest, Request
 
 REQUESTS_PER_WORKER = 2
 
@@ -40,16 +39,16 @@ class Outcome:
 
     ticket: str
     worker: str
-    result: AnyAnswer | Failure
+    result: Answer[Any] | Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """A worker that can take a request, and the model it has at hand."""
+    """A worker that can take a request, and the model it has loaded."""
 
     worker: str  # what the pool calls it
     model: ModelRequest | None
-    place: str  # its machine and process, for people who look for it
+    location: str  # its machine and process, for people who look for it
 
 
 class Pool(Protocol):
@@ -58,7 +57,7 @@ class Pool(Protocol):
     def vacancies(self) -> list[Vacancy]:
         """One entry for each request that could be handed in now; idle workers come first."""
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         """Hand a request to a worker with a vacancy."""
 
     def wait(self, seconds: float) -> list[Outcome]:

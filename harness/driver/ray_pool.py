@@ -24,12 +24,12 @@ from ray.exceptions import (
 )
 
 from bat.errors import BatError
-from harness.driver.executor import AnyAnswer, AnyRequest, Executor
 from harness.driver.log import LOGGER
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.words import without_colours
 from workers.actors import start_worker
-from workers.requests import ModelRequest
+from workers.requests import Answer, ModelRequest, Request
+from workers.worker import Worker
 
 # Nothing is repeated behind the driver's back: the store counts attempts, the pool replaces actors.
 _ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
@@ -47,7 +47,7 @@ class _Actor:
     handle: Any
     starting: Any  # Ray's reference that is there once the actor has started; None from then on
     failed_starts: int = 0  # of its predecessors, in a row
-    place: str = ""  # machine and process, once it has started
+    location: str = ""  # machine and process, once it has started
     model: ModelRequest | None = None
     out: dict[Any, str] = field(default_factory=dict)  # Ray's reference of each request -> ticket, in order
 
@@ -74,17 +74,17 @@ class RayPool:
     def vacancies(self) -> list[Vacancy]:
         """See Pool."""
         return [
-            Vacancy(name, actor.model, actor.place)
+            Vacancy(name, actor.model, actor.location)
             for busy in range(REQUESTS_PER_WORKER)
             for name, actor in self._actors.items()
             if actor.starting is None and len(actor.out) <= busy
         ]
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         """See Pool."""
         actor = self._actors[worker]
-        actor.out[actor.handle.execute.remote(request)] = ticket
-        actor.model = request.model or actor.model
+        actor.out[actor.handle.answer.remote(request)] = ticket
+        actor.model = request.model_request or actor.model
 
     def wait(self, seconds: float) -> list[Outcome]:
         """See Pool."""
@@ -116,13 +116,13 @@ class RayPool:
             ray.kill(actor.handle, no_restart=True)
 
     def _start(self, failed_starts: int = 0) -> _Actor:
-        handle = start_worker(*self._resources, Executor, **_ACTOR_OPTIONS)
-        return _Actor(handle, handle.place.remote(), failed_starts)
+        handle = start_worker(*self._resources, Worker, **_ACTOR_OPTIONS)
+        return _Actor(handle, handle.location.remote(), failed_starts)
 
     def _welcome(self, name: str, actor: _Actor) -> None:
         """Take note that an actor has started, or that it could not."""
         try:
-            actor.place = ray.get(actor.starting)
+            actor.location = ray.get(actor.starting)
         except Exception as error:
             failure = describe(error)
             LOGGER.warning("%s could not start: %s", name, failure.text)
@@ -136,7 +136,7 @@ class RayPool:
                     "Its machines need this project's libraries; --ship-code sends the code along."
                 ) from error
         else:
-            LOGGER.info("%s started as %s", name, actor.place)
+            LOGGER.info("%s started as %s", name, actor.location)
             actor.starting = None
 
     def _collect(self, name: str, actor: _Actor, arrived: set[Any]) -> list[Outcome]:
@@ -147,13 +147,15 @@ class RayPool:
             if not gone:
                 outcomes.append(Outcome(actor.out.pop(reference), name, result))
                 continue
-            LOGGER.warning("%s, %s, is gone; another is started in its stead", name, actor.place)
-            self._note(f"{name}, {actor.place}, is gone; another is started in its stead.")
+            LOGGER.warning("%s, %s, is gone; another is started in its stead", name, actor.location)
+            self._note(f"{name}, {actor.location}, is gone; another is started in its stead.")
             # It does one thing after the other, so only the first can have been begun, or be to blame.
             begun, *behind = actor.out.values()
             untried = Failure(FailureKind.NOT_BEGUN, "its worker went away before its turn")
             outcomes += [Outcome(begun, name, result), *(Outcome(ticket, name, untried) for ticket in behind)]
-            ray.kill(actor.handle, no_restart=True)  # if it only cannot be reached, it still holds its place
+            ray.kill(
+                actor.handle, no_restart=True
+            )  # if it only cannot be reached, it still holds its resources
             self._actors[name] = self._start()
             break
         return outcomes
@@ -173,7 +175,7 @@ def _check_connection() -> None:
         raise ConnectionError("the connection broke")
 
 
-def _get(reference: Any) -> tuple[AnyAnswer | Failure, bool]:
+def _get(reference: Any) -> tuple[Answer[Any] | Failure, bool]:
     """An answer or why there is none, and whether the actor that owed it is gone."""
     try:
         return ray.get(reference), False

@@ -1,76 +1,87 @@
-"""The jobs of one setting with one seed, from texts to their scores."""
+"""The jobs of one setting with one seed, from texts to their scores, and of the human text beside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from harness.config.expansion import BestOf, MethodInstance, Setting
-from harness.jobs import Job
-from harness.planning import specs
+from harness.jobs import (
+    FeaturizeGenerated,
+    FeaturizeHuman,
+    Generate,
+    HumanLikelihood,
+    JobSpec,
+    ScoreGenerated,
+    ScoreHuman,
+)
 from harness.planning.materials import Materials, ModelCard
+from workers.corpora import Split
 from workers.prefixes import PrefixSet
 from workers.rejection import default_parameters
 
+AnyJob = JobSpec[Any]
+
 
 @dataclass(frozen=True)
-class InstanceJobs:
-    """What a setting needs done. What is about human text is the same for all settings of a model."""
+class HumanJobs:
+    """What is done about human text: the same for all settings of a model."""
 
     prefix_set: PrefixSet
-    generate: tuple[Job, ...]
-    human_features: tuple[Job, ...]
-    featurize: tuple[Job, ...]
-    score: Job
-    human_scores: tuple[Job, ...]  # what the scores are held against
+    features: tuple[FeaturizeHuman, ...]
+    scores: tuple[AnyJob, ...]  # what the scores of texts are compared with
 
     @property
-    def own(self) -> tuple[Job, ...]:
-        """Those that no other setting has."""
+    def jobs(self) -> tuple[AnyJob, ...]:
+        """All, in the order in which they should be done."""
+        return (*self.features, *self.scores)
+
+
+@dataclass(frozen=True)
+class SettingJobs:
+    """What a setting needs done beside that."""
+
+    generate: tuple[Generate, ...]
+    featurize: tuple[FeaturizeGenerated, ...]
+    score: ScoreGenerated
+
+    @property
+    def jobs(self) -> tuple[AnyJob, ...]:
+        """All, in the order in which they should be done."""
         return (*self.generate, *self.featurize, self.score)
 
-    @property
-    def shared(self) -> tuple[Job, ...]:
-        return (*self.human_features, *self.human_scores)
 
-    @property
-    def in_order(self) -> tuple[Job, ...]:
-        """All, in the order in which they should be done."""
-        return (*self.generate, *self.human_features, *self.featurize, self.score, *self.human_scores)
-
-
-def instance_jobs(
-    materials: Materials, card: ModelCard, instance: MethodInstance, setting: Setting
-) -> InstanceJobs:
-    """Name the jobs of an instance, at a setting whose parameter is known."""
+def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs:
+    """Name the jobs about what people wrote after the prefixes of one half."""
     config = materials.config
-    prefix_set = materials.prefix_set(card, instance.split)
-    reader = materials.card(config.features)
-    human = specs.featurize_human(config, reader, prefix_set)
-    generate = specs.generate_jobs(config, card, prefix_set, setting, instance.seed)
-    featurize = specs.featurize_generated(config, reader, generate)
-    return InstanceJobs(
-        prefix_set=prefix_set,
-        generate=tuple(generate),
-        human_features=tuple(human),
-        featurize=tuple(featurize),
-        score=specs.score_job(config, human, generate, featurize),
-        human_scores=tuple(_human_scores(materials, card, prefix_set)),
-    )
+    prefix_set = materials.prefix_set(card, split)
+    reader = materials.card(config.features).identity
+    statistics = set(config.scoring.statistics) - {"sampling"}  # people do not sample
+    scores: list[AnyJob] = []
+    if statistics:
+        likelihood = (
+            HumanLikelihood.plan(config, card.identity, prefix_set) if "perplexity" in statistics else []
+        )
+        scores = [*likelihood, ScoreHuman.plan(config, card.identity, prefix_set, likelihood)]
+    return HumanJobs(prefix_set, tuple(FeaturizeHuman.plan(config, reader, prefix_set)), tuple(scores))
 
 
-def _human_scores(materials: Materials, card: ModelCard, prefix_set: PrefixSet) -> list[Job]:
-    """What tells the statistics of human text, to hold those of generated text against."""
+def setting_jobs(
+    materials: Materials, card: ModelCard, human: HumanJobs, setting: Setting, seed: int
+) -> SettingJobs:
+    """Name the jobs of a setting whose parameter is known."""
     config = materials.config
-    wanted = config.scoring.statistics
-    if not set(wanted) - {"sampling"}:  # people do not sample
-        return []
-    likelihood = specs.likelihood_jobs(config, card, prefix_set) if "perplexity" in wanted else []
-    return [*likelihood, specs.human_score_job(config, card, prefix_set, likelihood)]
+    reader = materials.card(config.features).identity
+    generate = Generate.plan(config, card.identity, human.prefix_set, setting, seed)
+    featurize = FeaturizeGenerated.plan(config, reader, generate)
+    score = ScoreGenerated.plan(config, human.features, generate, featurize)
+    return SettingJobs(tuple(generate), tuple(featurize), score)
 
 
-def stand_in(setting: Setting) -> Setting:
+def stand_in(instance: MethodInstance) -> Setting:
     """The setting at some parameter that its rule takes: its jobs are as many and as large as the real ones
     will be, and have other ids."""
+    setting = instance.setting
     match setting.parameter:
         case BestOf(candidates=(first, *_)) if first is not None:
             return setting.at(first)

@@ -6,18 +6,18 @@ A model is loaded once to learn its fingerprints and tokenizer, and let go: the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from transformers import PreTrainedTokenizerBase
 
+from bat.errors import InvalidInputError
 from harness.config.schema import Features, Model, SweepConfig
-from harness.store import PrefixRows
-from workers import models
+from harness.jobs import CorpusIdentity, HumanText, ModelIdentity, is_commit
+from harness.jobs.rows import PrefixRows
 from workers.corpora import Corpus, Split, open_corpus
 from workers.encoding import decode, decode_continuation
-from workers.models import LanguageModel, ModelInfo
-from workers.positions import Positions, TokenizedDocument, draw_from_corpus
+from workers.models import LanguageModel, ModelInfo, load
+from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
 from workers.requests import ModelRequest
 
@@ -31,30 +31,24 @@ class ModelCard:
     tokenizer: PreTrainedTokenizerBase
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> ModelIdentity:
         """What results depend on."""
-        return {
-            "name": self.info.name,
-            "revision": self.info.revision,
-            "dtype": self.info.dtype,
-            "weights": self.info.weight_fingerprint,
-            "tokenizer": self.info.tokenizer_fingerprint,
-        }
+        info = self.info
+        return ModelIdentity(
+            info.name, info.revision, info.dtype, info.weight_fingerprint, info.tokenizer_fingerprint
+        )
 
-
-@dataclass(frozen=True)
-class HumanText:
-    """Documents to be measured, and the positions in them."""
-
-    documents: tuple[TokenizedDocument, ...]
-    positions: Positions
-    corpus: dict[str, str]
+    @property
+    def pinned_request(self) -> ModelRequest:
+        """What to ask a worker for: the model as the sweep names it, at the commit that the plan found."""
+        revision = self.info.revision
+        return replace(self.request, revision=revision) if is_commit(revision) else self.request
 
 
 class Materials:
     """Everything is found when first asked for, and kept."""
 
-    def __init__(self, config: SweepConfig, load: Callable[..., LanguageModel] = models.load) -> None:
+    def __init__(self, config: SweepConfig, load: Callable[..., LanguageModel] = load) -> None:
         self.config = config
         self._load = load
         self._cards: dict[ModelRequest, ModelCard] = {}
@@ -70,6 +64,18 @@ class Materials:
             loaded = self._load(name, "cpu", model.dtype, model.revision)
             self._cards[request] = ModelCard(request, loaded.info, loaded.tokenizer)
         return self._cards[request]
+
+    def card_of(self, identity: ModelIdentity) -> ModelCard:
+        """The card of a model that a job is about; the models of the sweep are compared by content."""
+        models: list[Model | Features] = [*self.config.models, self.config.features]
+        for model in models:
+            card = self.card(model)
+            if card.identity == identity:
+                return card
+        raise InvalidInputError(
+            f"no model of this sweep is {identity.name} with weights {identity.weights}. "
+            "Was the model changed? Start a new run."
+        )
 
     def corpus(self, split: Split) -> Corpus:
         """One half of the sweep's corpus."""
@@ -119,6 +125,6 @@ class Materials:
             documents, positions = draw_from_corpus(
                 corpus, card.tokenizer, wanted.tokens, wanted.per_document, wanted.seed
             )
-            named = {"name": corpus.name, "revision": corpus.revision, "split": corpus.split}
-            self._human_text[key] = HumanText(tuple(documents), positions, named)
+            identity = CorpusIdentity(corpus.name, corpus.revision, corpus.split)
+            self._human_text[key] = HumanText(tuple(documents), positions, identity)
         return self._human_text[key]

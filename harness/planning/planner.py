@@ -8,55 +8,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bat.errors import BatError, InvalidInputError
 from harness.config.expansion import (
     BestOf,
     EqualRate,
+    MeasureInstance,
     MethodInstance,
     Resolved,
     Setting,
     expand,
     measurements,
 )
-from harness.config.schema import Model, SweepConfig
-from harness.jobs import Job
-from harness.planning import specs
-from harness.planning.finished import resolution_name
-from harness.planning.instances import InstanceJobs, instance_jobs
+from harness.config.schema import SweepConfig
+from harness.jobs import JobSpec, MeasureHumanText
+from harness.planning.instances import HumanJobs, SettingJobs, human_jobs, setting_jobs
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
-from harness.store import Reader, Resolution
+from harness.store import Instance, InstanceKind, InstanceState, Reader, Resolution
 from workers.corpora import Split
 
 
 @dataclass(frozen=True)
-class PlannedInstance:
+class PlannedSetting:
     """A method instance whose parameter is known, and its jobs."""
 
     instance: MethodInstance
     setting: Setting
-    jobs: InstanceJobs
+    jobs: SettingJobs
 
 
 @dataclass
 class Plan:
-    """Jobs in the order in which they should be done, by stage."""
+    """Jobs in the order in which they should be done, by stage, and what they are for."""
 
-    jobs: list[tuple[int, Job]] = field(default_factory=list)  # (stage, job)
-    instances: list[PlannedInstance] = field(default_factory=list)
+    jobs: list[tuple[int, JobSpec[Any]]] = field(default_factory=list)  # (position of the stage, job)
+    instances: list[Instance] = field(default_factory=list)
+    settings: list[PlannedSetting] = field(default_factory=list)
     unresolved: list[MethodInstance] = field(default_factory=list)
     # Ids of the jobs whose results decide a parameter of those, all together.
     deciding: set[frozenset[str]] = field(default_factory=set)
-    # Why a parameter of those cannot be found out, by the name of its resolution.
-    refused: dict[str, str] = field(default_factory=dict)
+    # Why a parameter of those cannot be resolved, by the name of its resolution.
+    unresolvable: dict[str, str] = field(default_factory=dict)
     resolutions: list[Resolution] = field(default_factory=list)
     prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
 
     @property
     def awaiting(self) -> list[MethodInstance]:
         """Those whose parameter results may still decide."""
-        return [one for one in self.unresolved if resolution_name(one) not in self.refused]
+        return [instance for instance in self.unresolved if instance.resolution_name not in self.unresolvable]
 
     @property
     def complete(self) -> bool:
@@ -87,43 +88,97 @@ class _Planner:
     ) -> None:
         self.config, self.materials, self.reader = config, materials, reader
         self.resolved = {resolution.parameter: resolution for resolution in known}
-        self.models = {model.title: model for model in config.models}
-        self.stage_order = {stage.name: place for place, stage in enumerate(config.stages)}
-        self.found = Plan()
-        self.named: set[str] = set()
+        self.stage_position = {stage.name: position for position, stage in enumerate(config.stages)}
+        self.made = Plan()
+        self.job_ids: set[str] = set()
         self.evidence: dict[str, Evidence] = {}
-        self.measure_jobs: dict[str, list[Job]] = {}
+        self.measure_jobs: dict[str, list[MeasureHumanText]] = {}
+        self.human: dict[tuple[str, str], HumanJobs] = {}  # (stage, model)
+        self.positions: dict[str, int] = {}  # of instances, by name
 
     def plan(self) -> Plan:
-        for wanted in measurements(self.config):
-            card = self._card(wanted.model)
-            for size in self.config.measurement.basis_sizes:
-                _check_size(card, size, "measurement.basis_sizes")
-            jobs = specs.measure_jobs(self.config, card, self.materials.human_text(card))
-            self.measure_jobs[wanted.model] = jobs
-            self._add(wanted.stage, jobs)
+        for measured in measurements(self.config):
+            self._plan_measurement(measured)
         for instance in expand(self.config):
-            self._plan_instance(instance)
-        return self.found
+            self._position(_human_name(instance))  # before its settings, and the same in every plan
+            self._plan_setting(instance)
+        self.made.instances.sort(key=lambda instance: instance.position)
+        return self.made
 
-    def _plan_instance(self, instance: MethodInstance) -> None:
+    def _plan_measurement(self, measured: MeasureInstance) -> None:
+        card = self._card(measured.model)
+        for size in self.config.measurement.basis_sizes:
+            _check_constraints(card, size, "measurement.basis_sizes")
+        jobs = MeasureHumanText.plan(self.config, card.identity, self.materials.human_text(card))
+        self.measure_jobs[measured.model] = jobs
+        self._add_jobs(measured.stage, jobs)
+        name = f"{measured.stage}: human text on {measured.model}"
+        self._add_instance(InstanceKind.MEASURE, measured, name, jobs)
+
+    def _plan_setting(self, instance: MethodInstance) -> None:
         setting = self._resolve(instance)
         if setting is None:
-            self.found.unresolved.append(instance)
-            self.found.deciding.add(self._deciding(instance))
+            self.made.unresolved.append(instance)
+            self.made.deciding.add(self._deciding(instance))
+            self._add_setting(instance, None)
             return
+        card = self._card(instance.model)
         if setting.constraints is not None:
-            _check_size(self._card(instance.model), setting.constraints, f"constraints of {instance.method}")
-        jobs = instance_jobs(self.materials, self._card(instance.model), instance, setting)
-        self.found.prefix_sets[instance.model, instance.split] = jobs.prefix_set.human_fingerprint
-        self._add(instance.stage, jobs.in_order)
-        self.found.instances.append(PlannedInstance(instance, setting, jobs))
+            _check_constraints(card, setting.constraints, f"constraints of {instance.method}")
+        key = (instance.stage, instance.model)
+        is_first = key not in self.human
+        if is_first:
+            self.human[key] = human_jobs(self.materials, card, instance.split)
+        human = self.human[key]
+        own = setting_jobs(self.materials, card, human, setting, instance.seed)
+        in_order: list[JobSpec[Any]] = [
+            *own.generate,
+            *human.features,
+            *own.featurize,
+            own.score,
+            *human.scores,
+        ]
+        self._add_jobs(instance.stage, in_order)
+        prefix_set = human.prefix_set.human_fingerprint
+        if is_first:
+            self.made.prefix_sets[instance.model, instance.split] = prefix_set
+            self._add_instance(
+                InstanceKind.HUMAN, instance, _human_name(instance), human.jobs, prefix_set=prefix_set
+            )
+        planned = PlannedSetting(instance, setting, own)
+        self.made.settings.append(planned)
+        self._add_setting(instance, planned, prefix_set=prefix_set)
+
+    def _add_setting(
+        self, instance: MethodInstance, planned: PlannedSetting | None, prefix_set: str | None = None
+    ) -> None:
+        problem = None if planned is not None else self.made.unresolvable.get(instance.resolution_name)
+        state = InstanceState.KNOWN
+        if planned is None:
+            state = InstanceState.OPEN if problem is None else InstanceState.UNRESOLVABLE
+        literal = isinstance(instance.setting.parameter, Resolved)
+        self._add_instance(
+            InstanceKind.GENERATE,
+            instance,
+            f"{instance.resolution_name}, seed {instance.seed}",
+            () if planned is None else planned.jobs.jobs,
+            method=instance.method,
+            seed=instance.seed,
+            asked=instance.setting.as_dict(),
+            rule=instance.setting.rule,
+            parameter=None if planned is None else planned.setting.known_rule().parameter,
+            constraints=instance.setting.constraints,
+            state=state,
+            problem=problem,
+            resolution=None if literal else instance.resolution_name,
+            prefix_set=prefix_set,
+        )
 
     def _resolve(self, instance: MethodInstance) -> Setting | None:
         setting = instance.setting
         if isinstance(setting.parameter, Resolved):
             return setting
-        name = resolution_name(instance)
+        name = instance.resolution_name
         before = self.resolved.get(name)
         if before is not None and before.asked == setting.as_dict():
             return setting.at(before.value)
@@ -133,25 +188,27 @@ class _Planner:
             instance.model, Evidence(self.reader, self.measure_jobs.get(instance.model, []))
         )
         try:
-            found = evidence.resolve(name, setting, self._candidates(instance))
-        except BatError as error:  # a rate that is out of the rule's reach, say; the others can go on
-            self.found.refused[name] = str(error)
+            answer = evidence.resolve(name, setting, self._candidates(instance))
+        except BatError as error:  # a rate that is out of the rule's reach, say; the others can be run
+            self.made.unresolvable[name] = str(error)
             return None
-        if found is None:
+        if answer is None:
             return None
-        known, resolutions = found
+        known, resolutions = answer
         for resolution in resolutions:
             if resolution.parameter not in self.resolved:
                 self.resolved[resolution.parameter] = resolution
-                self.found.resolutions.append(resolution)
+                self.made.resolutions.append(resolution)
         return known
 
     def _deciding(self, instance: MethodInstance) -> frozenset[str]:
-        jobs = list(self.measure_jobs.get(instance.model, [])) if instance.setting.needs_measurement else []
+        ids: set[str] = set()
+        if instance.setting.needs_measurement:
+            ids |= {job.id for job in self.measure_jobs.get(instance.model, [])}
         candidates = self._candidates(instance)
         if candidates is not None:
-            jobs += [job for _, scores in candidates.by_value for job in scores]
-        return frozenset(job.id for job in jobs)
+            ids |= {job.id for _, scores in candidates.by_value for job in scores}
+        return frozenset(ids)
 
     def _candidates(self, instance: MethodInstance) -> Candidates | None:
         """The scores that decide a selection; stages come in order, so these were planned before."""
@@ -163,7 +220,7 @@ class _Planner:
         for value in best.candidates:
             jobs = tuple(
                 planned.jobs.score
-                for planned in self.found.instances
+                for planned in self.made.settings
                 if planned.instance.stage == best.stage
                 and planned.instance.model == instance.model
                 and planned.setting.rule == rule.rule
@@ -175,20 +232,48 @@ class _Planner:
             by_value.append((value, jobs))
         return Candidates(tuple(by_value))
 
-    def _add(self, stage: str, jobs: Sequence[Job]) -> None:
-        order = self.stage_order[stage]
+    def _add_jobs(self, stage: str, jobs: Sequence[JobSpec[Any]]) -> None:
         for job in jobs:
-            if job.id not in self.named:
-                self.named.add(job.id)
-                self.found.jobs.append((order, job))
+            if job.id not in self.job_ids:
+                self.job_ids.add(job.id)
+                self.made.jobs.append((self.stage_position[stage], job))
+
+    def _add_instance(
+        self,
+        kind: InstanceKind,
+        source: MethodInstance | MeasureInstance,
+        name: str,
+        jobs: Sequence[JobSpec[Any]],
+        **values: Any,
+    ) -> None:
+        self.made.instances.append(
+            Instance(
+                name=name,
+                position=self._position(name),
+                kind=kind,
+                stage=source.stage,
+                stage_position=self.stage_position[source.stage],
+                split=source.split,
+                model=source.model,
+                jobs=tuple((job.role, job.id) for job in jobs),
+                **values,
+            )
+        )
+
+    def _position(self, name: str) -> int:
+        """The position of an instance in the sweep, which is that of its first mention."""
+        return self.positions.setdefault(name, len(self.positions))
 
     def _card(self, title: str) -> ModelCard:
-        model: Model = self.models[title]
-        return self.materials.card(model)
+        return self.materials.card(self.config.get_model(title))
 
 
-def _check_size(card: ModelCard, size: int, what: str) -> None:
-    """Refuse now what every job would refuse later."""
+def _human_name(instance: MethodInstance) -> str:
+    return f"{instance.stage}: human continuations for {instance.model}"
+
+
+def _check_constraints(card: ModelCard, size: int, what: str) -> None:
+    """Raise now what every job would raise later."""
     most = min(card.info.hidden_size, card.info.vocabulary_size)
     if size > most:
         raise InvalidInputError(

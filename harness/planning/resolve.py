@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import bat
 from harness.config.expansion import AtRate, BestOf, EqualRate, Resolved, Setting
-from harness.jobs import Job
+from harness.jobs import MeasureHumanText, ScoreGenerated
 from harness.store import Reader, Resolution
 from workers.measurement_record import Measurement
 from workers.rejection import Estimate, matching_parameter, parameter_at_rate
@@ -26,13 +25,13 @@ from workers.rejection import Estimate, matching_parameter, parameter_at_rate
 class Candidates:
     """The score jobs of each candidate of a selection: one for each seed and sample."""
 
-    by_value: tuple[tuple[float | None, tuple[Job, ...]], ...]
+    by_value: tuple[tuple[float | None, tuple[ScoreGenerated, ...]], ...]
 
 
 class Evidence:
     """The results that decide the parameters of one model. None where they are not there yet."""
 
-    def __init__(self, reader: Reader, measure_jobs: Sequence[Job]) -> None:
+    def __init__(self, reader: Reader, measure_jobs: Sequence[MeasureHumanText]) -> None:
         self._reader = reader
         self._measure_ids = [job.id for job in measure_jobs]
         self._measurement: Measurement | None = None
@@ -77,8 +76,7 @@ class Evidence:
         measurement = self.measurement()
         if measurement is None:
             return None
-        assert isinstance(reference.parameter, Resolved)
-        rule = bat.get_rule(reference.rule, reference.parameter.value)
+        rule = reference.known_rule()
         found = matching_parameter(measurement, rule, setting.rule, setting.constraints or 0)
         how = (
             f"rejects {found.rate.value:.4%} of human text, {rule} {found.reference_rate.value:.4%} "

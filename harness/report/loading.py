@@ -8,14 +8,21 @@ from operator import attrgetter
 from typing import Any
 
 from bat.errors import InvalidInputError
-from harness.config import MethodInstance, Resolved, Setting, SweepConfig, expand, from_identity, measurements
-from harness.jobs import JobKind, Spec, is_commit
-from harness.planning.finished import resolution_name
+from harness.config import Resolved, Setting, SweepConfig, from_identity
+from harness.jobs import (
+    Generate,
+    JobSpec,
+    MeasureHumanText,
+    ModelIdentity,
+    ScoreGenerated,
+    ScoreHuman,
+    canonical_json,
+    is_commit,
+)
+from harness.jobs.score import Score
 from harness.report.results import Cost, HumanScores, Measured, Result, Results, Scored
-from harness.store import JobState, Reader, Resolution, Run, StoredJob, StoredScore
-
-# What tells the texts of two settings apart: model, dtype, rule, parameter, constraints, prefixes, seed.
-_Key = tuple[str, str, str, float | None, int | None, str, int]
+from harness.scoring.scores import StoredScore
+from harness.store import Instance, InstanceKind, Reader, Run
 
 
 def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
@@ -35,9 +42,13 @@ def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
 def load_revisions(reader: Reader, results: Results) -> dict[str, str]:
     """The commits of hub models that texts were written with, by the names of the models."""
     first = {result.model_name: result.seeds[0].generate_jobs[0] for result in results.results}
-    jobs = reader.find_jobs(first.values())
-    found = {name: jobs[job].spec["model"]["revision"] for name, job in first.items()}
-    return {name: revision for name, revision in found.items() if is_commit(revision)}
+    specs = reader.parsed_jobs(first.values())
+    models = {name: specs[job].model_identity for name, job in first.items()}
+    return {
+        name: model.revision
+        for name, model in models.items()
+        if model is not None and model.revision is not None and is_commit(model.revision)
+    }
 
 
 def load_cost(reader: Reader, result: Result) -> Cost:
@@ -57,43 +68,55 @@ class _LoadedRun:
     def __post_init__(self) -> None:
         self.config = from_identity(self.run.config)
         progress = self.reader.progress(self.run.id)
-        self.unfinished = sum(one.total - one.done for one in progress)
-        self._resolutions = {one.parameter: one for one in self.reader.resolutions(self.run.id)}
-        self._score_jobs = list(self.reader.jobs(self.run.id, JobKind.SCORE, JobState.DONE))
-        self._specs = {job.id: job.spec for job in self._score_jobs}
-        self._scores: dict[str, dict[str, StoredScore]] = {}
-        for score in self.reader.scores([job.id for job in self._score_jobs]):
-            self._scores.setdefault(score.job_id, {})[score.name] = score
-        self._writers = self._find_writers()
+        self.unfinished = sum(kind.total - kind.done for kind in progress)
+        self._resolutions = {
+            resolution.parameter: resolution for resolution in self.reader.resolutions(self.run.id)
+        }
+        self._instances = self.reader.instances(self.run.id)
+        self._specs: dict[str, JobSpec[Any]] = {}  # of score jobs that are done
+        self._scores = self._load_scores()
         self._check_models()
 
-    def _find_writers(self) -> dict[str, StoredJob]:
-        """The first generate job behind each score job: the others differ in their shard alone."""
-        first = {
-            job.id: job.spec["texts"]["generated"][0]
-            for job in self._score_jobs
-            if "generated" in job.spec["texts"]
-        }
-        found = self.reader.find_jobs(first.values())
-        return {job_id: found[writer] for job_id, writer in first.items()}
+    def _load_scores(self) -> dict[str, dict[str, StoredScore]]:
+        """The scores of the score jobs that are done, by job and by name."""
+        roles = (ScoreGenerated.role, ScoreHuman.role)
+        jobs = [job for instance in self._instances for role in roles for job in instance.job_ids(role)]
+        done = self.reader.done_ids(jobs)
+        self._specs = self.reader.parsed_jobs(done)
+        scores: dict[str, dict[str, StoredScore]] = {job: {} for job in jobs if job in done}
+        for score in self.reader.scores(list(scores)):
+            spec = self._specs[score.job_id]
+            assert isinstance(spec, Score)
+            resampling = (spec.resamples, spec.resample_seed)
+            scores[score.job_id][score.name] = replace(score, resampling=resampling)
+        return scores
 
     def _check_models(self) -> None:
-        """A sweep tells models apart by name and precision here; what it loaded must be as distinct."""
-        known: dict[tuple[str, str], Any] = {}
-        for writer in self._writers.values():
-            model = writer.spec["model"]
-            named = (model["name"], model["dtype"])
-            if known.setdefault(named, model) != model:
+        """A report tells models apart by name and precision; what a sweep loaded must be as distinct."""
+        writers = [instance.job_ids(Generate.role)[:1] for instance in self._instances]
+        known: dict[str, ModelIdentity] = {}
+        for writer in self.reader.parsed_jobs(job for jobs in writers for job in jobs).values():
+            model = writer.model_identity
+            assert model is not None
+            first = known.setdefault(model.label, model)
+            if first != model:
                 raise InvalidInputError(
                     f"a report needs one version of each model; run {self.run.name!r} has texts of "
-                    f"{named[0]} with weights {known[named]['weights'][:12]} and {model['weights'][:12]}, "
+                    f"{model.name} with weights {first.weights[:12]} and {model.weights[:12]}, "
                     "from two revisions. Run each revision as a sweep of its own."
                 )
+
+    def _of_kind(self, kind: InstanceKind) -> list[Instance]:
+        return [instance for instance in self._instances if instance.kind is kind]
 
     @property
     def prefix_sets(self) -> set[str]:
         """The prefixes that the run's texts continue."""
-        return {str(writer.spec["prefixes"]["set"]) for writer in self._writers.values()}
+        return {
+            instance.prefix_set
+            for instance in self._of_kind(InstanceKind.GENERATE)
+            if instance.prefix_set is not None and self._score_job(instance) is not None
+        }
 
     @property
     def corpus(self) -> str:
@@ -101,117 +124,79 @@ class _LoadedRun:
         return self.config.corpus.name
 
     def results(self) -> Iterator[Result]:
-        """Settings in the order of the sweep, as far as they are scored."""
-        by_key = {_key(writer.spec): self._scored(job_id) for job_id, writer in self._writers.items()}
-        splits = {named: self.reader.prefix_set(named).split for named in sorted(self.prefix_sets)}
-        grouped: dict[tuple[str, str, str, Setting], list[MethodInstance]] = {}
-        for instance in expand(self.config):
-            named = (instance.stage, instance.model, instance.method, instance.setting)
-            grouped.setdefault(named, []).append(instance)
-        for (stage, model_title, method, asked), instances in grouped.items():
-            known = self._resolve(instances[0])
-            if known is None:
-                continue
-            setting, resolution = known
-            model = self.config.get_model(model_title)
-            for prefix_set, split in splits.items():
-                if split != instances[0].split:
-                    continue
-                name = _full_name(model.name)
-                keys = [_key_of(name, model.dtype, setting, prefix_set, one.seed) for one in instances]
-                seeds = tuple(by_key[key] for key in keys if key in by_key)
-                if not seeds:
-                    continue
-                yield Result(
-                    run=self.run.name,
-                    stage=stage,
-                    split=split,
-                    model=model_title,
-                    model_name=model.name,
-                    method=method,
-                    setting=setting,
-                    asked=asked,
-                    resolution=resolution,
-                    prefix_set=prefix_set,
-                    seeds=seeds,
-                    run_id=self.run.id,
-                )
+        """Settings in the order of the sweep, as far as they are scored; all seeds of one together."""
+        grouped: dict[tuple[str, str, str], list[Instance]] = {}
+        for instance in self._of_kind(InstanceKind.GENERATE):
+            if self._score_job(instance) is not None:
+                assert instance.method is not None
+                key = (instance.stage, f"{instance.model}: {instance.method}", canonical_json(instance.asked))
+                grouped.setdefault(key, []).append(instance)
+        for seeds in grouped.values():
+            yield self._result(seeds)
+
+    def _result(self, seeds: Sequence[Instance]) -> Result:
+        first = seeds[0]
+        asked = Setting.from_dict(first.asked or {})
+        assert first.method is not None
+        assert first.prefix_set is not None
+        return Result(
+            run=self.run.name,
+            stage=first.stage,
+            split=first.split,
+            model=first.model,
+            model_name=self.config.get_model(first.model).name,
+            method=first.method,
+            setting=replace(asked, parameter=Resolved(first.parameter)),
+            asked=asked,
+            resolution=None if first.resolution is None else self._resolutions.get(first.resolution),
+            prefix_set=first.prefix_set,
+            seeds=tuple(map(self._scored, seeds)),
+            run_id=self.run.id,
+        )
+
+    def _scored(self, instance: Instance) -> Scored:
+        job = self._score_job(instance)
+        assert job is not None
+        assert instance.seed is not None
+        spec = self._specs[job]
+        assert isinstance(spec, ScoreGenerated)
+        return Scored(
+            seed=instance.seed,
+            score_job=job,
+            featurize_jobs=spec.generated,
+            generate_jobs=spec.texts.generated,
+            scores=self._scores[job],
+        )
+
+    def _score_job(self, instance: Instance) -> str | None:
+        """The job that scored a setting with a seed, if it is done."""
+        return next((job for job in instance.job_ids(ScoreGenerated.role) if job in self._scores), None)
 
     def human(self) -> Iterator[HumanScores]:
         """The scores of what people wrote."""
-        for job in self._score_jobs:
-            if "human" in job.spec["texts"]:
-                title = self._title_of(job.spec)
-                scores = self._scores.get(job.id, {})
-                yield HumanScores(title, job.spec["texts"]["human"], job.id, scores)
+        for instance in self._of_kind(InstanceKind.HUMAN):
+            for job in instance.job_ids(ScoreHuman.role):
+                if job in self._scores and instance.prefix_set is not None:
+                    yield HumanScores(instance.model, instance.prefix_set, job, self._scores[job])
 
     def measured(self) -> Iterator[Measured]:
         """The human text measured for each model, where all of it is."""
-        jobs = [job for job in self.reader.jobs(self.run.id, JobKind.MEASURE) if "prefixes" not in job.spec]
-        for wanted in measurements(self.config):
-            own = [job for job in jobs if self._title_of(job.spec) == wanted.model]
-            if own and all(job.state is JobState.DONE for job in own):
-                sizes = tuple(own[0].spec["basis_sizes"])
-                yield Measured(wanted.model, sizes, tuple(job.id for job in own), self.run.id)
-
-    def _resolve(self, instance: MethodInstance) -> tuple[Setting, Resolution | None] | None:
-        if isinstance(instance.setting.parameter, Resolved):
-            return instance.setting, None
-        resolution = self._resolutions.get(resolution_name(instance))
-        return None if resolution is None else (instance.setting.at(resolution.value), resolution)
-
-    def _scored(self, job_id: str) -> Scored:
-        spec = self._specs[job_id]
-        return Scored(
-            seed=self._writers[job_id].spec["seed"],
-            score_job=job_id,
-            featurize_jobs=tuple(spec["generated"]),
-            generate_jobs=tuple(spec["texts"]["generated"]),
-            scores=self._scores.get(job_id, {}),
-        )
-
-    def _title_of(self, spec: Spec) -> str:
-        named = (spec["model"]["name"], spec["model"]["dtype"])
-        for model in self.config.models:
-            if (_full_name(model.name), model.dtype) == named:
-                return model.title
-        return str(named[0])
+        for instance in self._of_kind(InstanceKind.MEASURE):
+            jobs = instance.job_ids(MeasureHumanText.role)
+            if jobs and self.reader.done_ids(jobs) == set(jobs):
+                spec = self.reader.parsed_jobs(jobs[:1])[jobs[0]]
+                assert isinstance(spec, MeasureHumanText)
+                yield Measured(instance.model, spec.basis_sizes, jobs, self.run.id)
 
 
-def _merged(found: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
+def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
     """One entry for each model and set of prefixes, with the scores that any run has of it."""
     merged: dict[tuple[str, str], HumanScores] = {}
-    for human in found:
-        key = (human.model, human.prefix_set)
-        first = merged.setdefault(key, human)
-        merged[key] = replace(first, scores={**human.scores, **first.scores})
+    for scores in human:
+        key = (scores.model, scores.prefix_set)
+        first = merged.setdefault(key, scores)
+        merged[key] = replace(first, scores={**scores.scores, **first.scores})
     return tuple(merged.values())
-
-
-def _full_name(name: str) -> str:
-    """What a model is called in the specifications of jobs."""
-    if not name.startswith("fake:"):
-        return name
-    from workers.models import full_name  # brings in torch, which fake models take anyway
-
-    return full_name(name)
-
-
-def _key(spec: Spec) -> _Key:
-    return (
-        spec["model"]["name"],
-        spec["model"]["dtype"],
-        spec["rule"],
-        None if spec["parameter"] is None else float(spec["parameter"]),
-        spec.get("constraints"),
-        spec["prefixes"]["set"],
-        spec["seed"],
-    )
-
-
-def _key_of(name: str, dtype: str, setting: Setting, prefix_set: str, seed: int) -> _Key:
-    assert isinstance(setting.parameter, Resolved)
-    return (name, dtype, setting.rule, setting.parameter.value, setting.constraints, prefix_set, seed)
 
 
 def _check_alike(loaded: Sequence[_LoadedRun]) -> None:

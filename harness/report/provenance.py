@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
-from harness.jobs import JobKind, Spec, canonical_json
+from harness.jobs import CorpusIdentity, ModelIdentity, sha256_of
 from harness.report.results import Results
 from harness.store import JobState, Reader, Run, StoredJob
 
 Facts = tuple[tuple[str, str], ...]
 
-_ROLES = {
-    JobKind.GENERATE: "wrote texts",
-    JobKind.MEASURE: "measured human text",
-    JobKind.FEATURIZE: "read texts for MAUVE",
-    JobKind.SCORE: "lent its tokens to scores of human text",
-}
 _MACHINE = ("processor", "cores", "machine")  # what among a run's versions is none
 # Jobs done otherwise than planned that are listed one by one.
 _LISTED = 20
@@ -68,14 +60,14 @@ def _of_run(run: Run, *, several: bool) -> Iterator[tuple[str, str]]:
 
 def configuration_hash(run: Run) -> str:
     """The SHA-256 of everything that tells the run from others: the same wherever it is run."""
-    return hashlib.sha256(canonical_json(run.config).encode()).hexdigest()
+    return sha256_of(run.config)
 
 
 @dataclass
 class _Seen:
     """What the specifications of jobs name, each once."""
 
-    roles: dict[str, dict[str, None]] = field(default_factory=dict)  # model -> what it did
+    tasks: dict[str, dict[str, None]] = field(default_factory=dict)  # model -> what it did
     corpora: set[str] = field(default_factory=set)
     prefix_sets: dict[str, None] = field(default_factory=dict)
     states: dict[str, JobState] = field(default_factory=dict)
@@ -91,14 +83,16 @@ class _Seen:
         if job.adjustment:
             changes = ", ".join(f"{name} {value}" for name, value in job.adjustment.items())
             self.adjusted[job.id] = f"{job.kind} {job.id[:12]}: {changes}"
-        if isinstance(model := job.spec.get("model"), Mapping):
-            self.roles.setdefault(_model(model), {})[_ROLES[job.kind]] = None
-        if isinstance(corpus := job.spec.get("corpus"), Mapping):
-            self.corpora.add(_corpus(corpus))
-        self.prefix_sets |= dict.fromkeys(_named_sets(job.spec))
+        spec = job.parse()
+        if spec.model_identity is not None:
+            self.tasks.setdefault(_model(spec.model_identity), {})[spec.model_task] = None
+        if spec.corpus_identity is not None:
+            self.corpora.add(_corpus(spec.corpus_identity))
+        if spec.prefix_set is not None:
+            self.prefix_sets[spec.prefix_set] = None
 
     def models(self) -> Iterator[tuple[str, str]]:
-        described = [f"{model}; {', '.join(roles)}" for model, roles in self.roles.items()]
+        described = [f"{model}; {', '.join(tasks)}" for model, tasks in self.tasks.items()]
         if described:
             yield ("model" if len(described) == 1 else "models"), "\n".join(described)
 
@@ -110,24 +104,14 @@ class _Seen:
         yield "jobs done otherwise than planned", "\n".join([*listed[:_LISTED], *more]) or "none"
 
 
-def _model(model: Mapping[str, Any]) -> str:
-    facts = [f"revision {model['revision']}" if model.get("revision") else "no revision"]
-    facts += [str(model[key]) for key in ("dtype",) if model.get(key)]
-    facts += [f"{key} {model[key]}" for key in ("weights", "tokenizer") if model.get(key)]
-    return f"{model.get('name')}: {', '.join(facts)}"
+def _model(model: ModelIdentity) -> str:
+    revision = f"revision {model.revision}" if model.revision else "no revision"
+    fingerprints = f"weights {model.weights}, tokenizer {model.tokenizer}"
+    return f"{model.name}: {revision}, {model.dtype}, {fingerprints}"
 
 
-def _corpus(corpus: Mapping[str, Any]) -> str:
-    known = [f"{key} {corpus[key]}" for key in ("revision", "split") if corpus.get(key)]
-    return ", ".join([str(corpus.get("name")), *known])
-
-
-def _named_sets(spec: Spec) -> Iterator[str]:
-    for place in ("prefixes", "texts"):
-        named = spec.get(place)
-        key = "set" if place == "prefixes" else "human"
-        if isinstance(named, Mapping) and key in named:
-            yield str(named[key])
+def _corpus(corpus: CorpusIdentity) -> str:
+    return f"{corpus.name}, revision {corpus.revision}, split {corpus.split}"
 
 
 def _prefix_sets(reader: Reader, seen: _Seen) -> Iterator[tuple[str, str]]:

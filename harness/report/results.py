@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from harness.config.expansion import EqualRate, Setting
 from harness.config.schema import SweepConfig
 from harness.report.names import short_name
-from harness.store import Resolution, Run, StoredScore
+from harness.scoring.scores import StoredScore
+from harness.store import Resolution, Run
 
 
 @dataclass(frozen=True, slots=True)

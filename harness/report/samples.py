@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
+from harness.jobs import Generate
+from harness.jobs.rows import PrefixEntry
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing
 from harness.report.results import Result, Results
-from harness.store import PrefixEntry, Reader, StoredJob
+from harness.store import Reader, StoredJob
 from harness.words import counted
 
 if TYPE_CHECKING:  # brings in torch
@@ -91,13 +93,20 @@ def _first_jobs(reader: Reader, shown: Sequence[Result]) -> list[StoredJob]:
 
 
 def _first_in_order(job: StoredJob) -> tuple[int, int]:
-    return job.spec.get("sample", 0), job.spec["prefixes"]["start"]
+    spec = _written_by(job)
+    return spec.sample, spec.prefixes.start
+
+
+def _written_by(job: StoredJob) -> Generate:
+    spec = job.parse()
+    assert isinstance(spec, Generate)
+    return spec
 
 
 def _shared_range(jobs: Sequence[StoredJob]) -> tuple[int, int]:
     """The prefixes that all of the jobs continued; shards of different runs may differ in size."""
-    ranges = [job.spec["prefixes"] for job in jobs]
-    return max(one["start"] for one in ranges), min(one["stop"] for one in ranges)
+    ranges = [_written_by(job).prefixes for job in jobs]
+    return max(shard.start for shard in ranges), min(shard.stop for shard in ranges)
 
 
 def _spread(start: int, stop: int, count: int) -> list[int]:
@@ -180,7 +189,8 @@ def _note(results: Results, chosen: Sequence[Result], job: StoredJob, places: tu
     if len(chosen) > _METHODS_SHOWN:
         left_out.append(f"the first {_METHODS_SHOWN} of {len(chosen)} settings")
     rest = f" ({'; '.join(left_out)})" if left_out else ""
+    seed = _written_by(job).seed
     return (
-        f"Written by {model}{rest} with seed {job.spec['seed']}. Prefixes are spread evenly over numbers "
+        f"Written by {model}{rest} with seed {seed}. Prefixes are spread evenly over numbers "
         f"{places[0] + 1} to {places[1]} of the set. Texts are as the model wrote them."
     )

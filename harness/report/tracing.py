@@ -78,51 +78,16 @@ def _choose(kind: str, name: str, items: Iterable[_Item], label: Callable[[_Item
 
 def _jobs_behind(reader: Reader, job_ids: Sequence[str]) -> list[StoredJob]:
     """The jobs, and those whose results they read, each once."""
-    found: dict[str, StoredJob] = {}
+    jobs: dict[str, StoredJob] = {}
     waiting = list(dict.fromkeys(job_ids))
     while waiting:
-        batch = reader.find_jobs(waiting)
-        found |= batch
-        sources = (source for job in batch.values() for source in _sources(job))
-        waiting = [job_id for job_id in dict.fromkeys(sources) if job_id not in found]
-    return sorted(found.values(), key=lambda job: _ORDER.index(job.kind))
-
-
-def _sources(job: StoredJob) -> list[str]:
-    spec = job.spec
-    match job.kind:
-        case JobKind.SCORE:
-            texts = spec["texts"].get("generated", [])
-            return [*spec.get("human", []), *spec.get("generated", []), *texts, *spec.get("likelihood", [])]
-        case JobKind.FEATURIZE if "generated" in spec["texts"]:
-            return [spec["texts"]["generated"]]
-    return []
+        jobs |= reader.find_jobs(waiting)
+        waiting = sorted(reader.needs(waiting) - jobs.keys())
+    return sorted(jobs.values(), key=lambda job: _ORDER.index(job.kind))
 
 
 def _step(job: StoredJob) -> Step:
-    spec = job.spec
-    match job.kind:
-        case JobKind.SCORE:
-            whose = "a model" if "generated" in spec["texts"] else "people"
-            words = f"scored what {whose} wrote: {', '.join(_scores_of(spec))}"
-        case JobKind.FEATURIZE:
-            texts = spec["texts"]
-            whose = "people" if "human" in texts else "a model"
-            words = f"read {texts['stop'] - texts['start']} texts that {whose} wrote, {spec['model']['name']}"
-        case JobKind.GENERATE:
-            chosen = spec["prefixes"]
-            parameter = "" if spec["parameter"] is None else f"={spec['parameter']:.6g}"
-            words = (
-                f"continued prefixes {chosen['start']} to {chosen['stop'] - 1} of set {chosen['set'][:12]}, "
-                f"{spec['model']['name']}, {spec['rule']}{parameter}, seed {spec['seed']}"
-            )
-        case JobKind.MEASURE:
-            count = len(spec["documents"]) if "documents" in spec else spec["prefixes"]["stop"]
-            words = f"measured human text, {count} documents, {spec['model']['name']}"
+    words = job.parse().describe()
     if job.adjustment:
-        words += f"; done otherwise than planned: {dict(job.adjustment)}"
+        words += f"; done differently from the plan: {dict(job.adjustment)}"
     return Step(job.kind.value, job.id, words)
-
-
-def _scores_of(spec: Any) -> list[str]:
-    return [*(["mauve"] if "mauve" in spec else []), *spec["statistics"]]

@@ -23,8 +23,8 @@ import numpy as np
 
 from bat.errors import InvalidInputError
 from harness.scoring.resampling import FloatArray
+from harness.scoring.scores import StoredScore
 from harness.scoring.summarize import held_to_range, interval_from_blocks, interval_from_resamples, is_point
-from harness.store import StoredScore
 
 
 class Source(StrEnum):
@@ -152,7 +152,7 @@ def difference(first: Sequence[StoredScore], second: Sequence[StoredScore]) -> D
         if both:
             first, second = [pair[0] for pair in both], [pair[1] for pair in both]
     one, other = _spread(first), _spread(second)
-    alike = _same(first, second, "resample_seed") and _same(first, second, "resamples")
+    alike = len({score.resampling for score in (*first, *second)}) == 1
     none = np.empty(0)
     paired = _Spread(
         value=one.value - other.value,
@@ -230,11 +230,6 @@ def _average(scores: Sequence[StoredScore], key: str) -> FloatArray:
 
 def _minus(first: FloatArray, second: FloatArray) -> FloatArray:
     return first - second if len(first) == len(second) else np.empty(0)
-
-
-def _same(first: Sequence[StoredScore], second: Sequence[StoredScore], key: str) -> bool:
-    """Whether all scores were asked for with one value of a key."""
-    return len({score.spec.get(key) for score in (*first, *second)}) == 1
 
 
 def _over_seeds(source: Source, values: FloatArray) -> Interval | None:

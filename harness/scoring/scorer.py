@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
+from harness.scoring.scores import ScoreEntry
 from harness.scoring.statistics import FAMILIES
 from harness.scoring.summarize import mauve_entry, summarize
 from harness.scoring.texts import TextSet
-from harness.store import ScoreEntry
 
 FeatureArray = npt.NDArray[np.float32]
 

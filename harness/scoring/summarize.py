@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from bat.errors import InvalidInputError
 from harness.scoring.resampling import FloatArray, Resampling
+from harness.scoring.scores import ScoreEntry
 from harness.scoring.statistic import Ratio, Statistic, Whole
 from harness.scoring.texts import TextSet
-from harness.store import ScoreEntry
 
 RESAMPLED = "resampled prefixes"
 LEFT_OUT = "blocks of prefixes left out"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
 
-from harness.driver.owners import is_gone
 from harness.jobs import JobKind
 from harness.status.failures import ErrorGroup, find_failed, group_errors
 from harness.store import (
     DriverPresence,
+    Instance,
+    InstanceState,
     JobState,
     LeaseOwner,
     Rate,
@@ -22,6 +22,7 @@ from harness.store import (
     Run,
     WorkerActivity,
 )
+from harness.store.owners import is_gone
 
 # Rates are taken over the shortest of these that saw enough jobs end.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
@@ -38,7 +39,7 @@ WITH RECURSIVE blocked(key) AS (
     UNION
     SELECT job_needs.job_key FROM job_needs JOIN blocked ON blocked.key = job_needs.needed_key
 )
-SELECT jobs.priority, jobs.kind, jobs.state,
+SELECT run_jobs.stage, jobs.kind, jobs.state,
        jobs.state = 'waiting' AND jobs.key IN (SELECT key FROM blocked) AS is_blocked, count(*)
 FROM run_jobs
 JOIN jobs ON jobs.key = run_jobs.job_key
@@ -103,7 +104,8 @@ class RunStatus:
     drivers: tuple[DriverPresence, ...]  # that are there, the last to be heard of first
     errors: tuple[ErrorGroup, ...]  # the most frequent first
     resolutions: tuple[Resolution, ...]
-    open_parameters: tuple[str, ...]  # not found out yet
+    open_parameters: tuple[str, ...]  # that results have still to decide, by their names in resolutions
+    unresolvable: tuple[tuple[str, str], ...]  # parameters that results do not settle, and why
 
     def count(self, state: str) -> int:
         """Jobs of the whole run that are done, leased, waiting, blocked or failed; or their total."""
@@ -121,7 +123,7 @@ class RunStatus:
             return RunState.WAITING if self.drivers else RunState.STOPPED
         if self.count("failed"):
             return RunState.FAILED
-        return RunState.UNRESOLVED if self.open_parameters else RunState.DONE
+        return RunState.UNRESOLVED if self.open_parameters or self.unresolvable else RunState.DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,8 @@ def list_runs(reader: Reader) -> list[RunSummary]:
 
 def gather(reader: Reader, run: Run) -> RunStatus:
     """Ask a store how a run stands."""
-    stages = _count_stages(reader, run)
-    resolutions = reader.resolutions(run.id)
+    instances = reader.instances(run.id, with_jobs=False)
+    stages = _count_stages(reader, run, instances)
     owners = [
         replace(owner, expired=owner.expired or is_gone(owner.owner, reader.address))
         for owner in reader.owners(run.id)
@@ -173,8 +175,9 @@ def gather(reader: Reader, run: Run) -> RunStatus:
         owners=tuple(owners),
         drivers=tuple(_drivers_there(reader, run)),
         errors=tuple(group_errors(find_failed(reader, run.id))),
-        resolutions=tuple(resolutions),
-        open_parameters=tuple(_open_parameters(run.config, resolutions)),
+        resolutions=tuple(reader.resolutions(run.id)),
+        open_parameters=tuple(_parameters(instances, InstanceState.OPEN)),
+        unresolvable=tuple(_parameters(instances, InstanceState.UNRESOLVABLE).items()),
     )
 
 
@@ -188,21 +191,16 @@ def _drivers_there(reader: Reader, run: Run) -> list[DriverPresence]:
     ]
 
 
-def _count_stages(reader: Reader, run: Run) -> list[StageCounts]:
-    names = [stage["name"] for stage in run.config.get("stages", ())]
-    counted_jobs: dict[tuple[int, JobKind], Counter[str]] = {}
+def _count_stages(reader: Reader, run: Run, instances: Sequence[Instance]) -> list[StageCounts]:
+    names = {instance.stage_position: instance.stage for instance in instances}
+    counts: dict[tuple[int, JobKind], Counter[str]] = {}
     with reader.query(_COUNTS, {"run_id": run.id}) as answer:
-        for place, kind, state, is_blocked, count in answer.rows:
+        for stage, kind, state, is_blocked, count in answer.rows:
             state = "blocked" if is_blocked else JobState(state).value
-            counted_jobs.setdefault((place, JobKind(kind)), Counter())[state] += count
-    # Jobs have their stage's place as their priority.
+            counts.setdefault((-1 if stage is None else stage, JobKind(kind)), Counter())[state] += count
     kinds = list(JobKind)
-    return [
-        StageCounts(names[place] if 0 <= place < len(names) else None, kind, **states)
-        for (place, kind), states in sorted(
-            counted_jobs.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1]))
-        )
-    ]
+    in_order = sorted(counts.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1])))
+    return [StageCounts(names.get(stage), kind, **states) for (stage, kind), states in in_order]
 
 
 def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
@@ -240,24 +238,10 @@ def _estimate(
     return work / at_a_time, any(kind not in seconds for kind in needed)
 
 
-def _open_parameters(config: Mapping[str, Any], resolutions: Sequence[Resolution]) -> list[str]:
-    """The parameters that a configuration leaves to be found out, and that are not resolved."""
-    methods = {method["name"]: method for method in config.get("methods", ())}
-    wanted = [
-        f"{stage['name']}: {method} on {model}"
-        for stage in config.get("stages", ())
-        for model in stage["models"]
-        for method in stage["methods"]
-        if _is_left_open(methods[method]["parameter"], stage["split"])
-    ]
-    found = [resolution.parameter for resolution in resolutions]
-    return [name for name in wanted if not any(one.startswith(f"{name}: ") for one in found)]
-
-
-def _is_left_open(parameter: Any, split: str | None) -> bool:
-    if not isinstance(parameter, Mapping):
-        return False
-    best = parameter.get("best")
-    # On the split that decides, the candidates themselves are run.
-    chosen_elsewhere = best is not None and best["split"] != split
-    return chosen_elsewhere or any(parameter.get(key) is not None for key in ("match", "hrr"))
+def _parameters(instances: Sequence[Instance], state: InstanceState) -> dict[str, str]:
+    """The parameters in a state, each once for all seeds, and what keeps them from being resolved."""
+    return {
+        instance.resolution or instance.name: instance.problem or ""
+        for instance in instances
+        if instance.state is state
+    }

@@ -31,6 +31,8 @@ def say(status: RunStatus) -> str:
     if status.open_parameters and status.stages:
         parameters = counted(len(status.open_parameters), "parameter")
         sentences.append(f"{parameters} still to be found out, such as that of {status.open_parameters[0]}.")
+    for name, problem in status.unresolvable:
+        sentences.append(f"The parameter of {name} cannot be resolved: {problem}")
     return " ".join(sentences)
 
 

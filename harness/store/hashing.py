@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from harness.jobs import JobKind, canonical_json
+from harness.jobs import ROWS_TYPES, JobKind, canonical_json
+from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, ScoreRows
 from harness.store.reading import read_features, read_generations, read_measurement, read_scores
 from harness.store.records import JobState
 from harness.store.tables import (
@@ -63,21 +64,23 @@ def _done_jobs(connection: Connection, run_id: int) -> list[Any]:
 
 
 def _add_result(connection: Connection, key: int, kind: JobKind, add: Add) -> None:
-    match kind:
-        case JobKind.MEASURE:
-            for name, values in read_measurement(connection, key).to_columns().items():
-                if not name.startswith("seconds_"):
-                    add(name)
-                    add(values)
-        case JobKind.GENERATE:
-            _add_generations(connection, key, add)
-        case JobKind.FEATURIZE:
-            features = read_features(connection, key)
-            add(list(features.shape))
-            add(features)
-        case JobKind.SCORE:
-            for score in read_scores(connection, key):
-                add([score.name, score.value, score.low, score.high, score.detail])
+    rows = ROWS_TYPES[kind]
+    if rows is MeasurementRows:
+        for name, values in read_measurement(connection, key).to_columns().items():
+            if not name.startswith("seconds_"):
+                add(name)
+                add(values)
+    elif rows is GenerationRows:
+        _add_generations(connection, key, add)
+    elif rows is FeatureRows:
+        features = read_features(connection, key)
+        add(list(features.shape))
+        add(features)
+    elif rows is ScoreRows:
+        for score in read_scores(connection, key):
+            add([score.name, score.value, score.low, score.high, score.detail])
+    else:
+        raise AssertionError(f"{rows.__name__} is not part of the hash")
 
 
 def _add_generations(connection: Connection, key: int, add: Add) -> None:

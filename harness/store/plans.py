@@ -5,17 +5,16 @@ All of it may be written again: what is there already stays as it is.
 
 from __future__ import annotations
 
+import dataclasses
 import graphlib
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select, text, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, canonical_json
-from harness.store.labels import labels
-from harness.store.payloads import PrefixRows
+from harness.jobs import Job, canonical_json, sha256_of
+from harness.jobs.rows import PrefixRows
 from harness.store.records import JobState, Resolution
 from harness.store.statements import add_rows, batches, find_keys
 from harness.store.tables import (
@@ -42,7 +41,7 @@ def lock_plans(connection: Connection) -> None:
 
 def add_run(connection: Connection, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
     """The run with this name and configuration, new or not; its versions and start are brought up to date."""
-    identity = hashlib.sha256(canonical_json([name, config]).encode()).hexdigest()
+    identity = sha256_of([name, config])
     row = {"identity": identity, "name": name, "config": dict(config), "versions": dict(versions)}
     add_rows(connection, RunRow, [row])
     statement = (
@@ -69,7 +68,11 @@ def add_jobs(connection: Connection, run_id: int, jobs: Sequence[Job], order: in
     rows = [_row(job, wanted[job_id][1]) for job_id, job in new.items()]
     add_rows(connection, JobRow, rows)
     keys = known | needed | find_keys(connection, new)
-    add_rows(connection, RunJobRow, [{"run_id": run_id, "job_key": keys[job_id]} for job_id in wanted])
+    asked = [
+        {"run_id": run_id, "job_key": keys[job_id], "stage": priority}
+        for job_id, (_, priority) in wanted.items()
+    ]
+    add_rows(connection, RunJobRow, asked)
     needs = [
         {"job_key": keys[job_id], "needed_key": keys[need]}
         for job_id, job in new.items()
@@ -81,7 +84,8 @@ def add_jobs(connection: Connection, run_id: int, jobs: Sequence[Job], order: in
 
 
 def _row(job: Job, priority: int) -> dict[str, Any]:
-    return {"id": job.id, "kind": job.kind.value, "spec": job.spec, "priority": priority, **labels(job.spec)}
+    labels = dataclasses.asdict(job.labels)
+    return {"id": job.id, "kind": job.kind.value, "spec": job.spec, "priority": priority, **labels}
 
 
 def _check_needs(new: Mapping[str, Job], needed: Mapping[str, int]) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, and_, case, null, or_, select, update
 from sqlalchemy.orm import aliased
 
 from harness.jobs import JobKind
-from harness.store.payloads import storable
+from harness.jobs.rows import storable
 from harness.store.records import AttemptOutcome, JobState, Lease, RetryPolicy
 from harness.store.statements import add_rows, batches, in_run
 from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now

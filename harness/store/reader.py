@@ -12,16 +12,18 @@ from sqlalchemy import Connection, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bat.errors import InvalidInputError
-from harness.jobs import JobKind
-from harness.store import drivers, hashing, reading, status
+from harness.jobs import JobKind, JobSpec
+from harness.jobs.rows import PrefixEntry
+from harness.scoring.scores import StoredScore
+from harness.store import drivers, hashing, instances, reading, status
 from harness.store.addresses import shown
 from harness.store.engine import Database
 from harness.store.failures import detail_of
-from harness.store.payloads import PrefixEntry
 from harness.store.records import (
     DriverPresence,
     FailedJob,
     GeneratedText,
+    Instance,
     JobState,
     LeaseOwner,
     Progress,
@@ -31,7 +33,6 @@ from harness.store.records import (
     Run,
     StoredJob,
     StoredPrefixSet,
-    StoredScore,
     WorkerActivity,
 )
 from harness.store.statements import batches, get_done_keys
@@ -103,6 +104,11 @@ class Reader:
             for row in rows
         ]
 
+    def instances(self, run_id: int, *, with_jobs: bool = True) -> list[Instance]:
+        """What a run does, in the order of its sweep; a large sweep is read faster without its jobs."""
+        with self._database.reading() as connection:
+            return instances.read(connection, run_id, with_jobs=with_jobs)
+
     # Progress
 
     def progress(self, run_id: int) -> list[Progress]:
@@ -154,6 +160,15 @@ class Reader:
         with self._database.reading() as connection:
             return status.find_jobs(connection, job_ids)
 
+    def parsed_jobs(self, job_ids: Iterable[str]) -> dict[str, JobSpec[Any]]:
+        """The typed specifications of those of the jobs that are there, by id."""
+        return {job_id: job.parse() for job_id, job in self.find_jobs(job_ids).items()}
+
+    def needs(self, job_ids: Iterable[str]) -> set[str]:
+        """Ids of the jobs whose results these jobs read."""
+        with self._database.reading() as connection:
+            return status.find_needs(connection, job_ids)
+
     def done_ids(self, job_ids: Iterable[str]) -> set[str]:
         """Those of the jobs that are done."""
         found: set[str] = set()
@@ -185,6 +200,10 @@ class Reader:
                 texts = reading.read_texts(connection, key, job_id)
             yield from texts
 
+    def texts_by_prefix(self, job_id: str) -> dict[str, str]:
+        """What one generate job wrote, by the ids of the prefixes."""
+        return {text.prefix_id: text.text for text in self.texts([job_id])}
+
     def features(self, job_ids: Sequence[str]) -> npt.NDArray[np.float32]:
         """The vectors of featurize jobs, one after another, [n, d]."""
         with self._database.reading() as connection:
@@ -202,11 +221,8 @@ class Reader:
         """The numbers of score jobs, in the order of the jobs, by name."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            specs = {job_id: job.spec for job_id, job in status.find_jobs(connection, keys).items()}
             return [
-                StoredScore(
-                    job_id, specs[job_id], score.name, score.value, score.low, score.high, score.detail
-                )
+                StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
                 for job_id, key in keys.items()
                 for score in reading.read_scores(connection, key)
             ]

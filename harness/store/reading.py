@@ -11,7 +11,8 @@ from sqlalchemy import Connection, func, select
 
 from bat.errors import InvalidInputError
 from bat.random import Key
-from harness.store.payloads import GenerationEntry, PrefixEntry, ScoreEntry
+from harness.jobs.rows import GenerationEntry, PrefixEntry
+from harness.scoring.scores import ScoreEntry
 from harness.store.records import GeneratedText, StoredPrefixSet
 from harness.store.results import BOUNDS, MEASURED
 from harness.store.tables import (

@@ -1,15 +1,15 @@
-"""What goes into a store and comes out of it: plain, frozen records. Results have theirs in payloads.py."""
+"""What goes into a store and comes out of it: plain, frozen records. Those of results: harness.jobs.rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from bat.errors import InvalidInputError
-from harness.jobs import JobKind, Spec
+from harness.jobs import JobKind, JobSpec, SpecJson, parse_job
 
 
 class JobState(StrEnum):
@@ -77,12 +77,16 @@ class Lease:
     job_id: str
     job_key: int
     kind: JobKind
-    spec: Spec
+    spec: SpecJson
     attempt: int
     owner: str
     expires_at: datetime
     failures: int  # errors before this attempt
-    adjustment: Mapping[str, Any] | None  # what to do otherwise than planned, such as smaller batches
+    adjustment: Mapping[str, Any] | None  # what to do differently from the plan, such as smaller batches
+
+    def parse(self) -> JobSpec[Any]:
+        """The typed specification of the job."""
+        return parse_job(self.kind, self.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ class StoredJob:
 
     id: str
     kind: JobKind
-    spec: Spec
+    spec: SpecJson
     state: JobState
     attempt: int
     failures: int
@@ -99,6 +103,10 @@ class StoredJob:
     owner: str | None
     adjustment: Mapping[str, Any] | None
     finished_at: datetime | None
+
+    def parse(self) -> JobSpec[Any]:
+        """The typed specification of the job."""
+        return parse_job(self.kind, self.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +146,7 @@ class FailedJob:
 
     id: str
     kind: JobKind
-    spec: Spec
+    spec: SpecJson
     attempts: int
     failures: int
     losses: int
@@ -193,6 +201,54 @@ class Resolution:
     detail: Any | None = None  # JSON; the numbers behind it, see harness.planning.resolve
 
 
+class InstanceKind(StrEnum):
+    """What an instance is about."""
+
+    MEASURE = "measure"  # human text that a model measures
+    HUMAN = "human"  # how people continued the prefixes of a stage
+    GENERATE = "generate"  # how a setting continues them, with one seed
+
+
+class InstanceState(StrEnum):
+    """Whether the parameter of an instance is known."""
+
+    KNOWN = "known"  # or it has none
+    OPEN = "open"  # results will decide it
+    UNRESOLVABLE = "unresolvable"  # results are there, and do not settle it
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One thing that a stage of a run does for one model, and the jobs that do it.
+
+    A stage that generates has one for each setting and seed, and one for what people wrote; a stage that
+    measures has one. Its name is unique in the run.
+    """
+
+    name: str
+    position: int  # in the order of the sweep
+    kind: InstanceKind
+    stage: str
+    stage_position: int
+    split: str
+    model: str  # its title in the sweep
+    method: str | None = None  # its title in the sweep
+    seed: int | None = None
+    asked: Any | None = None  # JSON: the setting as the sweep has it
+    rule: str | None = None
+    parameter: float | None = None
+    constraints: int | None = None
+    state: InstanceState = InstanceState.KNOWN
+    problem: str | None = None  # why the parameter cannot be resolved
+    resolution: str | None = None  # the name of what resolved the parameter, or will
+    prefix_set: str | None = None
+    jobs: Sequence[tuple[str, str]] = ()  # (role, id)
+
+    def job_ids(self, role: str) -> tuple[str, ...]:
+        """The jobs of one role, in the order in which they were planned."""
+        return tuple(job_id for of_role, job_id in self.jobs if of_role == role)
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
     """A continuation without its trace."""
@@ -214,19 +270,6 @@ class StoredPrefixSet:
     revision: str
     split: str
     prefixes: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredScore:
-    """A score and the job it came from."""
-
-    job_id: str
-    spec: Spec
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    detail: Any | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from bat.errors import InvalidInputError
-from harness.store.payloads import FeatureRows, GenerationRows, MeasurementRows, Payload, ScoreRows
+from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
 from harness.store.statements import add_rows
 from harness.store.tables import (
     Base,
@@ -23,7 +23,7 @@ from harness.store.tables import (
 )
 from workers.measurement_record import Measurement, Thresholds
 
-Rows = dict[type[Base], list[dict[str, Any]]]
+TableRows = dict[type[Base], list[dict[str, Any]]]
 
 # Columns in the order of the workers' records, which bear the same names.
 MEASURED = (
@@ -36,23 +36,23 @@ BOUNDS = (
 )
 
 
-def write(connection: Connection, results: Mapping[int, Payload]) -> None:
+def write(connection: Connection, results: Mapping[int, Rows]) -> None:
     """Insert the rows of results, by the keys of their jobs; one statement for each table."""
     sets = _prefix_set_keys(
         connection, {rows.prefix_set_id for rows in results.values() if isinstance(rows, GenerationRows)}
     )
     # In this order, because traces refer to generations and thresholds to measurements.
-    tables: Rows = {
+    tables: TableRows = {
         table: []
         for table in (
             *(GenerationRow, TokenTraceRow, MeasurementRow, MeasurementThresholdRow),
             *(FeatureRow, ScoreRow),
         )
     }
-    for key, payload in results.items():
-        match payload:
+    for key, result in results.items():
+        match result:
             case GenerationRows():
-                _add_generations(tables, key, sets[payload.prefix_set_id], payload)
+                _add_generations(tables, key, sets[result.prefix_set_id], result)
             case MeasurementRows(measurement=measurement):
                 _add_measurement(tables, key, measurement)
             case FeatureRows(vectors=vectors):
@@ -85,8 +85,8 @@ def _prefix_set_keys(connection: Connection, ids: Iterable[str]) -> dict[str, in
     return found
 
 
-def _add_generations(tables: Rows, key: int, set_key: int, payload: GenerationRows) -> None:
-    for place, entry in enumerate(payload.entries):
+def _add_generations(tables: TableRows, key: int, set_key: int, result: GenerationRows) -> None:
+    for place, entry in enumerate(result.entries):
         address = entry.random_key
         tables[GenerationRow].append(
             {
@@ -104,7 +104,7 @@ def _add_generations(tables: Rows, key: int, set_key: int, payload: GenerationRo
         tables[TokenTraceRow].append({"job_key": key, "place": place, "trace": entry.trace})
 
 
-def _add_measurement(tables: Rows, key: int, measurement: Measurement) -> None:
+def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> None:
     tables[MeasurementRow] += _rows_of(measurement, MEASURED, {"job_key": key})
     for size, thresholds in measurement.thresholds.items():
         tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, {"job_key": key, "basis_size": size})

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import CTE, Connection, func, select
+from sqlalchemy.orm import aliased
 
 from harness.jobs import JobKind
 from harness.store.records import (
@@ -213,6 +214,21 @@ def find_jobs(connection: Connection, job_ids: Iterable[str]) -> dict[str, Store
     for batch in batches(dict.fromkeys(job_ids)):
         for row in connection.execute(select(*_STORED).where(JobRow.id.in_(batch))):
             found[row.id] = _stored(row)
+    return found
+
+
+def find_needs(connection: Connection, job_ids: Iterable[str]) -> set[str]:
+    """Ids of the jobs whose results these jobs read."""
+    needing, needed = aliased(JobRow), aliased(JobRow)
+    found: set[str] = set()
+    for batch in batches(dict.fromkeys(job_ids)):
+        statement = (
+            select(needed.id)
+            .join(JobNeedRow, JobNeedRow.needed_key == needed.key)
+            .join(needing, needing.key == JobNeedRow.job_key)
+            .where(needing.id.in_(batch))
+        )
+        found.update(connection.scalars(statement))
     return found
 
 

@@ -35,14 +35,13 @@ from typing import Any
 from sqlalchemy import select
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, JobKind
-from harness.store import drivers, plans, queue, results
+from harness.jobs import ROWS_TYPES, Job, JobKind
+from harness.jobs.rows import PrefixRows, Rows
+from harness.store import drivers, instances, plans, queue, results
 from harness.store.addresses import check_file, check_room, parse_address
 from harness.store.engine import Database, connect
-from harness.store.labels import label
-from harness.store.payloads import PAYLOADS, Payload, PrefixRows
 from harness.store.reader import Reader
-from harness.store.records import JobState, Lease, Resolution, RetryPolicy
+from harness.store.records import Instance, JobState, Lease, Resolution, RetryPolicy
 from harness.store.statements import in_run
 from harness.store.tables import AttemptRow, JobRow
 from harness.store.versions import check_version, find_version, upgrade
@@ -112,6 +111,33 @@ class Store(Reader):
             plans.lock_plans(connection)
             return plans.add_jobs(connection, run_id, jobs, order)
 
+    def add_plan(
+        self,
+        run_id: int,
+        jobs: Sequence[Job],
+        stages: Sequence[int],
+        plan: Sequence[Instance],
+        resolutions: Sequence[Resolution] = (),
+    ) -> int:
+        """Add a plan in one transaction: jobs with their stages, what they are for, parameters resolved.
+
+        Returns how many jobs were not in the database before. Instances replace those of the same name, so
+        that a run always knows what its latest plan knew.
+        """
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            count = plans.add_jobs(connection, run_id, jobs, stages)
+            instances.replace(connection, run_id, plan)
+            for resolution in resolutions:
+                plans.add_resolution(connection, run_id, resolution)
+            return count
+
+    def replace_instances(self, run_id: int, plan: Sequence[Instance]) -> None:
+        """Store what the jobs of a run are for, in the place of instances of the same names."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            instances.replace(connection, run_id, plan)
+
     def add_prefix_set(self, rows: PrefixRows) -> None:
         """Store a set of prefixes, which generate jobs refer to by its id."""
         with self._database.writing() as connection:
@@ -144,14 +170,14 @@ class Store(Reader):
         limit: int,
         lease_seconds: float,
         run_id: int | None = None,
-        prefer_model: Any | None = None,
+        prefer_model: str | None = None,
         workers: Sequence[str] = (),
     ) -> list[Lease]:
         """Lease up to `limit` jobs that are ready, in their order, those with this model first.
 
         Ready is a job that waits, whose needs are all done and whose wait after an error is over.
-        `prefer_model` is what the jobs' specifications have under "model". `workers` says for each lease, in
-        their order, who is going to do the job; it is only noted.
+        `prefer_model` is the label of a model. `workers` says for each lease, in their order, who is going
+        to do the job; it is only recorded.
         """
         _check_seconds(lease_seconds)
         if not owner:
@@ -161,8 +187,9 @@ class Store(Reader):
                 f"workers must be named for all {limit} leases or none; got {len(workers)}."
             )
         with self._database.writing() as connection:
-            model = label(prefer_model)
-            return queue.claim(connection, self.retry, owner, limit, lease_seconds, run_id, model, workers)
+            return queue.claim(
+                connection, self.retry, owner, limit, lease_seconds, run_id, prefer_model, workers
+            )
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
         """Put the end of leases off to `lease_seconds` from now; return those that are still ours."""
@@ -175,14 +202,14 @@ class Store(Reader):
         with self._database.writing() as connection:
             return queue.release(connection, leases)
 
-    def complete(self, lease: Lease, result: Payload) -> bool:
+    def complete(self, lease: Lease, result: Rows) -> bool:
         """Store a result and mark its job as done; False, and nothing is stored, if it is no longer ours."""
         return self.complete_many([(lease, result)])[0]
 
-    def complete_many(self, completions: Sequence[tuple[Lease, Payload]]) -> list[bool]:
+    def complete_many(self, completions: Sequence[tuple[Lease, Rows]]) -> list[bool]:
         """Complete several jobs in one transaction; tell of each whether it was still ours."""
         for lease, result in completions:
-            expected = PAYLOADS[lease.kind]
+            expected = ROWS_TYPES[lease.kind]
             if not isinstance(result, expected):
                 raise InvalidInputError(
                     f"the result of a {lease.kind} job is {expected.__name__}; got {type(result).__name__}."

@@ -1,7 +1,7 @@
 """Views with plain names, for people who ask in SQL. They join what the tables keep apart.
 
-Jobs may belong to several runs. Views that count (progress_view, hrr_view) do so for each run, and jobs_view
-has a row for each run of a job; the others have one row for each result, whatever runs asked for it.
+Jobs may belong to several runs, and to several settings of one. Every view but attempts_view has a row for
+each run, and says which; roles_view, generations_view and scores_view have one for each setting, too.
 """
 
 from __future__ import annotations
@@ -66,61 +66,60 @@ ATTEMPTS = View(
     """,
 )
 
+ROLES = View(
+    "roles_view",
+    "The role of a job in a run: the stage, model, method, setting and seed it works for, and what its "
+    "result is to them. A job has a row for each of its roles.",
+    """
+    SELECT runs.id AS run_id, runs.name AS run, instances.stage, instances.split, instances.model,
+           instances.method, instances.rule, instances.parameter, instances.constraints, instances.seed,
+           instance_jobs.role, jobs.id AS job, jobs.kind, jobs.state
+    FROM instance_jobs
+    JOIN instances ON instances.id = instance_jobs.instance_id
+    JOIN runs ON runs.id = instances.run_id
+    JOIN jobs ON jobs.key = instance_jobs.job_key
+    """,
+)
+
 GENERATIONS = View(
     "generations_view",
-    "A continuation that a model wrote, with the prefix and how the person went on.",
+    "A continuation that a model wrote, with the prefix and how the person continued it; a row for each "
+    "setting of a run that it belongs to.",
     """
-    SELECT jobs.id AS job, jobs.model, prefix_sets.corpus || ' ' || prefix_sets.split AS corpus,
-           jobs.method, jobs.parameter, jobs.basis_size, jobs.adjustment, generations.place,
-           generations.prefix_id AS prefix, prefixes.text AS prefix_text, generations.text,
-           prefixes.continuation AS human_text, generations.stop_reason, generations.token_count,
-           generations.solver_seconds
+    SELECT runs.id AS run_id, runs.name AS run, instances.stage, jobs.id AS job, instances.model,
+           prefix_sets.corpus || ' ' || prefix_sets.split AS corpus, instances.method, instances.rule,
+           instances.parameter, instances.constraints, instances.constraints AS basis_size, instances.seed,
+           jobs.adjustment, generations.place, generations.prefix_id AS prefix, prefixes.text AS prefix_text,
+           generations.text, prefixes.continuation AS human_text, generations.stop_reason,
+           generations.token_count, generations.solver_seconds
     FROM generations
     JOIN jobs ON jobs.key = generations.job_key
+    JOIN instance_jobs ON instance_jobs.job_key = jobs.key
+    JOIN instances ON instances.id = instance_jobs.instance_id
+    JOIN runs ON runs.id = instances.run_id
     JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
     JOIN prefixes ON prefixes.prefix_set_key = generations.prefix_set_key
                  AND prefixes.id = generations.prefix_id
     """,
 )
 
-# A score job reads texts or their features, so the job that wrote the texts is one or two steps away. There
-# is one for each shard; they differ in nothing that the view shows.
 SCORES = View(
     "scores_view",
-    "A score, by which model and method the texts were written that it is of, and what its interval is over.",
+    "A score of a setting with a seed, or of human text (method human), in a run, and what its interval is "
+    "over.",
     """
-    WITH writers AS (
-        SELECT job_key, min(needed_key) AS writer_key
-        FROM (
-            SELECT job_key, needed_key FROM job_needs
-            UNION ALL
-            SELECT near.job_key, far.needed_key
-            FROM job_needs AS near
-            JOIN job_needs AS far ON far.job_key = near.needed_key
-        ) AS needs
-        JOIN jobs ON jobs.key = needed_key AND jobs.kind = 'generate'
-        GROUP BY job_key
-    ),
-    sources AS (
-        SELECT generations.job_key, min(prefix_sets.corpus || ' ' || prefix_sets.split) AS corpus
-        FROM generations
-        JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
-        WHERE generations.place = 0
-        GROUP BY generations.job_key
-    )
-    SELECT jobs.id AS job, coalesce(writer.model, jobs.model) AS model,
-           coalesce(sources.corpus, jobs.corpus) AS corpus, coalesce(writer.method, jobs.method,
-                    CASE WHEN (jobs.spec -> 'texts' ->> 'human') IS NOT NULL THEN 'human' END) AS method,
-           coalesce(writer.parameter, jobs.parameter) AS parameter,
-           coalesce(writer.basis_size, jobs.basis_size) AS basis_size,
-           CAST(writer.spec ->> 'seed' AS integer) AS seed,
-           scores.name, scores.value, scores.low, scores.high,
-           scores.detail ->> 'source' AS interval_over, jobs.finished_at
+    SELECT runs.id AS run_id, runs.name AS run, instances.stage, jobs.id AS job, instances.model,
+           prefix_sets.corpus || ' ' || prefix_sets.split AS corpus,
+           coalesce(instances.method, 'human') AS method, instances.rule, instances.parameter,
+           instances.constraints, instances.constraints AS basis_size, instances.seed,
+           scores.name, scores.value, scores.low, scores.high, scores.detail ->> 'source' AS interval_over,
+           jobs.finished_at
     FROM scores
     JOIN jobs ON jobs.key = scores.job_key
-    LEFT JOIN writers ON writers.job_key = jobs.key
-    LEFT JOIN jobs AS writer ON writer.key = writers.writer_key
-    LEFT JOIN sources ON sources.job_key = writer.key
+    JOIN instance_jobs ON instance_jobs.job_key = jobs.key
+    JOIN instances ON instances.id = instance_jobs.instance_id
+    JOIN runs ON runs.id = instances.run_id
+    LEFT JOIN prefix_sets ON prefix_sets.id = instances.prefix_set
     """,
 )
 
@@ -130,9 +129,9 @@ def _rejection_rates() -> str:
 
     With tau the rule's threshold, held to the largest probability, a plain rule rejects when p < tau, a
     basis-aware one when the critical threshold is at most tau as well. `x` is below eta's threshold when
-    it is below both of its arms, eta and sqrt(eta) exp(-entropy). Tokens of two models, or of two corpora,
-    are never counted together, even where their labels are the same; and what was asked about the
-    continuations of prefixes, for their perplexity, is not counted.
+    it is below both of its arms, eta and sqrt(eta) exp(-entropy). Tokens of two instances are never counted
+    together, even where their labels are the same; and what was asked about the continuations of prefixes,
+    for their perplexity, is not counted.
     """
     below = {
         "epsilon": "{x} {op} parameter AND {x} {op} maximum",
@@ -151,7 +150,7 @@ def _rejection_rates() -> str:
            count(*) AS tokens, {share.format(plain)} AS rejected,
            CAST(0 AS double precision) AS undecided
     FROM tokens CROSS JOIN parameters
-    GROUP BY run_id, run, model, corpus, identity, parameter
+    GROUP BY run_id, run, model, corpus, instance_id, parameter
     UNION ALL
     SELECT run_id, run, model, corpus, 'ba-{rule}' AS rule, basis_size, parameter,
            count(*) AS tokens, {share.format(certain)} AS rejected,
@@ -159,20 +158,19 @@ def _rejection_rates() -> str:
     FROM tokens
     JOIN measurement_thresholds AS bounds ON bounds.job_key = tokens.job_key AND bounds.place = tokens.place
     CROSS JOIN parameters
-    GROUP BY run_id, run, model, corpus, identity, basis_size, parameter"""
+    GROUP BY run_id, run, model, corpus, instance_id, basis_size, parameter"""
         )
     values = ", ".join(f"(CAST({parameter} AS double precision))" for parameter in _PARAMETERS)
     return f"""
     WITH parameters(parameter) AS (VALUES {values}),
     tokens AS (
-        SELECT runs.id AS run_id, runs.name AS run, jobs.model, jobs.corpus,
-               coalesce(jobs.spec ->> 'model', '') || coalesce(jobs.spec ->> 'corpus', '') AS identity,
-               measurements.*
+        SELECT runs.id AS run_id, runs.name AS run, instances.model, jobs.corpus,
+               instances.id AS instance_id, measurements.*
         FROM measurements
         JOIN jobs ON jobs.key = measurements.job_key
-        JOIN run_jobs ON run_jobs.job_key = jobs.key
-        JOIN runs ON runs.id = run_jobs.run_id
-        WHERE (jobs.spec ->> 'prefixes') IS NULL
+        JOIN instance_jobs ON instance_jobs.job_key = jobs.key AND instance_jobs.role = 'measurement'
+        JOIN instances ON instances.id = instance_jobs.instance_id
+        JOIN runs ON runs.id = instances.run_id
     ){"    UNION ALL".join(branches)}
     """
 
@@ -185,7 +183,7 @@ REJECTION_RATES = View(
     _rejection_rates(),
 )
 
-ALL = (JOBS, PROGRESS, ATTEMPTS, GENERATIONS, REJECTION_RATES, SCORES)
+ALL = (JOBS, PROGRESS, ATTEMPTS, ROLES, GENERATIONS, REJECTION_RATES, SCORES)
 
 _SECONDS = {
     "sqlite": "(julianday(attempts.ended_at) - julianday(attempts.started_at)) * 86400.0",

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 import yaml
+from harness.driver.executor import Executor
 
 from bat.errors import InvalidInputError
 from harness import cli
 from harness.commands import exits
 from harness.driver import cluster
-from harness.driver.executor import Executor
 from harness.driver.log import LOGGER, log_to_file
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus

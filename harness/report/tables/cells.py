@@ -9,8 +9,8 @@ from harness.report.names import parameter_text
 from harness.report.parts import Cell
 from harness.report.results import Result
 from harness.scoring.estimates import Difference, Estimate, Source, difference, estimate
+from harness.scoring.scores import StoredScore
 from harness.scoring.summarize import is_share
-from harness.store import StoredScore
 
 NOT_DEFINED = "not defined"
 EMPTY = Cell("")

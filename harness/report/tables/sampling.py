@@ -21,7 +21,7 @@ from harness.report.tables.cells import (
 from harness.report.tables.labels import labels, shown
 from harness.report.tables.sources import Sources
 from harness.scoring.estimates import estimate
-from harness.store import StoredScore
+from harness.scoring.scores import StoredScore
 
 _FALLBACKS = ("accepted-greedy-fallback", "accepted-exact-fallback")
 _COST = "solver ms a token"

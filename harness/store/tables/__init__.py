@@ -5,6 +5,8 @@ from harness.store.tables.numbers import FeatureRow, MeasurementRow, Measurement
 from harness.store.tables.queue import (
     AttemptRow,
     DriverRow,
+    InstanceJobRow,
+    InstanceRow,
     JobNeedRow,
     JobRow,
     ResolutionJobRow,
@@ -20,6 +22,8 @@ __all__ = [
     "DriverRow",
     "FeatureRow",
     "GenerationRow",
+    "InstanceJobRow",
+    "InstanceRow",
     "JobNeedRow",
     "JobRow",
     "MeasurementRow",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Float, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Float, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from harness.jobs import JobKind
-from harness.store.records import AttemptOutcome, JobState
+from harness.store.records import AttemptOutcome, InstanceKind, InstanceState, JobState
 from harness.store.tables.base import ID_LENGTH, Base, Json, Key, UtcTime, one_of, utc_now
 
 
@@ -83,6 +83,63 @@ class RunJobRow(Base):
     run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), primary_key=True, doc="the run")
     job_key: Mapped[int] = mapped_column(
         Key, ForeignKey("jobs.key"), primary_key=True, index=True, doc="a job it asks for"
+    )
+    stage: Mapped[int | None] = mapped_column(doc="position of the first stage of the run that asks for it")
+
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+
+class InstanceRow(Base):
+    """One thing that a stage of a run does for one model: measure human text, score it, or run a setting
+    with a seed."""
+
+    __tablename__ = "instances"
+
+    id: Mapped[int] = mapped_column(Key, primary_key=True, doc="number of the row")
+    run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), doc="the run")
+    name: Mapped[str] = mapped_column(Text, doc="what it is, in words")
+    position: Mapped[int] = mapped_column(doc="position in the sweep, from 0")
+    kind: Mapped[str] = mapped_column(
+        String(8), doc="measure (human text), human (continuations by people) or generate (a setting)"
+    )
+    stage: Mapped[str] = mapped_column(Text, doc="name of the stage")
+    stage_position: Mapped[int] = mapped_column(doc="position of the stage in the sweep, from 0")
+    split: Mapped[str] = mapped_column(Text, doc="the half of the corpus")
+    model: Mapped[str] = mapped_column(Text, doc="what the sweep calls the model")
+    method: Mapped[str | None] = mapped_column(Text, doc="what the sweep calls the method")
+    seed: Mapped[int | None] = mapped_column(BigInteger, doc="seed of the random numbers")
+    asked: Mapped[Any | None] = mapped_column(Json, doc="the setting as the sweep has it")
+    rule: Mapped[str | None] = mapped_column(Text, doc="the sampling rule")
+    parameter: Mapped[float | None] = mapped_column(Float(53), doc="its parameter, once it is known")
+    constraints: Mapped[int | None] = mapped_column(doc="constraints of a basis-aware rule")
+    state: Mapped[str] = mapped_column(
+        String(16), doc="known, open (results will decide the parameter) or unresolvable (they do not)"
+    )
+    problem: Mapped[str | None] = mapped_column(Text, doc="why the parameter cannot be resolved")
+    resolution: Mapped[str | None] = mapped_column(Text, doc="what resolves the parameter, in resolutions")
+    prefix_set: Mapped[str | None] = mapped_column(String(ID_LENGTH), doc="id of the prefixes")
+
+    __table_args__ = (
+        UniqueConstraint("run_id", "name"),
+        one_of("kind", InstanceKind),
+        one_of("state", InstanceState),
+    )
+
+
+class InstanceJobRow(Base):
+    """The role of a job in a run: which instance it works for, and what its result is to it."""
+
+    __tablename__ = "instance_jobs"
+
+    instance_id: Mapped[int] = mapped_column(
+        Key, ForeignKey("instances.id"), primary_key=True, doc="the instance"
+    )
+    job_key: Mapped[int] = mapped_column(
+        Key, ForeignKey("jobs.key"), primary_key=True, index=True, doc="a job that works for it"
+    )
+    role: Mapped[str] = mapped_column(
+        Text,
+        doc="measurement, human likelihood, texts, features, human features, scores or human scores",
     )
 
     __table_args__ = ({"sqlite_with_rowid": False},)

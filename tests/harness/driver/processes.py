@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from harness.driver.executor import AnyAnswer, AnyRequest, Executor
+
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
 

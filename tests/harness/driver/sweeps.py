@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.driver.executor import AnyRequest, Executor
 
 from harness.config import parse_config
 from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
-from harness.driver.executor import AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
 from harness.planning.finished import stored_identity

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness.driver.executor import AnyAnswer, AnyRequest, Executor
+from harness.driver.requests import payload
 
 from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
-from harness.driver.executor import AnyAnswer, AnyRequest, Executor
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome
-from harness.driver.requests import payload
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind
 from harness.planning import resolve

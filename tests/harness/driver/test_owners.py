@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from harness.driver.owners import is_dead, new_owner
+
 from harness.store import Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from harness.driver.executor import AnyRequest
+
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.driver.ray_pool import RayPool
 from harness.store import Store

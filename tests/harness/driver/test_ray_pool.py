@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from harness.driver.executor import AnyRequest, ScoreRequest
 from ray import exceptions as of_ray
 
 from bat.errors import InvalidInputError
 from harness.driver import ray_pool
-from harness.driver.executor import AnyRequest, ScoreRequest
 from harness.driver.pool import Failure, FailureKind, Outcome
 from harness.driver.ray_pool import ClusterError, RayPool, describe
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus

@@ -13,7 +13,8 @@ from harness.config import SweepConfig, parse_config
 from harness.config.expansion import MethodInstance, Resolved, Setting, expand, measurements
 from harness.report.results import Cost, HumanScores, Measured, Result, Results, Scored
 from harness.report.tables import Sources
-from harness.store import Resolution, Run, StoredScore
+from harness.scoring.scores import StoredScore
+from harness.store import Resolution, Run
 from workers.measurement_record import Measurement
 
 RESAMPLES = 50

@@ -11,7 +11,7 @@ import pytest
 
 from bat.errors import InvalidInputError
 from harness.scoring.estimates import Difference, Estimate, Interval, Source, difference, estimate, words
-from harness.store import StoredScore
+from harness.scoring.scores import StoredScore
 from tests.harness.report.made_results import stored
 
 # 97.5% quantiles of Student's t with 1, 2, 4 and 19 degrees of freedom, from a printed table.

@@ -10,6 +10,7 @@ import pytest
 from bat.errors import InvalidInputError
 from harness.jobs import canonical_json
 from harness.scoring.resampling import FloatArray, Resampling
+from harness.scoring.scores import ScoreEntry
 from harness.scoring.statistic import Ratio, Whole
 from harness.scoring.summarize import (
     interval_from_blocks,
@@ -18,7 +19,6 @@ from harness.scoring.summarize import (
     rounded,
     summarize,
 )
-from harness.store import ScoreEntry
 from tests.harness.scoring.statistics.text_sets import make_texts
 
 PLACES = [0, 0, 1, 2, 3, 3, 3, 5]  # no text of prefix 4

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from multiprocessing.connection import Connection
 
-from harness.store import ScoreEntry, ScoreRows, open_store, queue
+from harness.jobs.rows import ScoreRows
+from harness.scoring.scores import ScoreEntry
+from harness.store import open_store, queue
 
 
 def score(value: float = 0.5) -> ScoreRows:

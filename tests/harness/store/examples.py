@@ -12,16 +12,8 @@ from sqlalchemy import update
 from bat.acceptance import Acceptance
 from bat.random import Key
 from harness.jobs import Job, JobKind
-from harness.store import (
-    FeatureRows,
-    GenerationRows,
-    Lease,
-    MeasurementRows,
-    Payload,
-    PrefixRows,
-    Resolution,
-    Store,
-)
+from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, PrefixRows, Rows
+from harness.store import Lease, Resolution, Store
 from harness.store.tables import JobRow, utc_now
 from tests.harness.store.drivers import score
 from workers.corpora.documents import DocumentCounts
@@ -149,7 +141,7 @@ def sample_jobs() -> tuple[Job, ...]:
     return measure, plain, aware, features, Job(JobKind.SCORE, {"of": features.id}, (features.id,))
 
 
-def result_of(lease: Lease, seed: int = 0) -> Payload:
+def result_of(lease: Lease, seed: int = 0) -> Rows:
     """A result that depends on the job alone, as those of workers do, but for the time taken."""
     own = int(lease.job_id[:6], 16) + seed
     match lease.kind:

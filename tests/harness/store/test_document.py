@@ -12,7 +12,8 @@ import pytest
 
 from bat.rules import get_rule
 from harness.jobs import Job, JobKind
-from harness.store import MeasurementRows, Store, open_reader
+from harness.jobs.rows import MeasurementRows
+from harness.store import Store, open_reader
 from harness.store.document import render
 from harness.store.queries import QUERIES, NamedQuery
 from harness.store.tables import Base

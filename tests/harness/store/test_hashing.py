@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness.jobs import Job, JobKind
-from harness.store import FeatureRows, Store, open_store
+from harness.jobs.rows import FeatureRows
+from harness.store import Store, open_store
 from harness.store.hashing import results_hash
 from tests.harness.store import examples
 from tests.harness.store.examples import CONFIG, VERSIONS, claim_one, fill, let_expire, result_of

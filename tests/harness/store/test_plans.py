@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from harness.store.labels import label, labels
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind
 from harness.store import JobState, Resolution, Store, StoreError
-from harness.store.labels import label, labels
 from tests.harness.store import examples
 from tests.harness.store.examples import CONFIG, VERSIONS, add, score_job
 

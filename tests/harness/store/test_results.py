@@ -7,21 +7,13 @@ import math
 
 import numpy as np
 import pytest
+from harness.store.payloads import storable
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind
-from harness.store import (
-    FeatureRows,
-    GenerationRows,
-    JobState,
-    MeasurementRows,
-    Payload,
-    ScoreEntry,
-    ScoreRows,
-    Store,
-    StoreError,
-)
-from harness.store.payloads import storable
+from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
+from harness.scoring.scores import ScoreEntry
+from harness.store import JobState, Store, StoreError
 from tests.harness.store import examples
 from tests.harness.store.examples import add, claim_one, make_generations, make_measurement
 from workers.generation import Generation
@@ -30,7 +22,7 @@ from workers.measurement_record import Measurement, concatenate
 PREFIX_SET = examples.make_prefix_set().human_fingerprint
 
 
-def complete(store: Store, kind: JobKind, *results: Payload) -> list[str]:
+def complete(store: Store, kind: JobKind, *results: Rows) -> list[str]:
     """Run a job for each of the results, and return the jobs' ids."""
     store.add_prefix_set(examples.make_prefix_rows())
     jobs = [Job(kind, {"shard": shard}) for shard in range(len(results))]

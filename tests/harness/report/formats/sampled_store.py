@@ -14,9 +14,10 @@ from bat.errors import InvalidInputError
 from bat.random import Key
 from harness.config import Resolved, Setting, SweepConfig, parse_config
 from harness.jobs import Job, JobKind
+from harness.jobs.rows import GenerationRows, PrefixEntry, PrefixRows
 from harness.planning.finished import stored_identity
 from harness.report.results import Result, Results, Scored
-from harness.store import GenerationRows, Lease, PrefixEntry, PrefixRows, Reader, Store, open_store
+from harness.store import Lease, Reader, Store, open_store
 from workers.generation import Generation, StopReason
 from workers.traces import Trace
 

@@ -1,12 +1,12 @@
 """Results of jobs as records: made from the messages of workers, and turned back into them.
 
-    kind of job    payload            made from
-    measure        MeasurementRows    workers' Measurement
-    generate       GenerationRows     workers' Generations, and the set their prefixes are in
-    featurize      FeatureRows        float32 [n, d]
-    score          ScoreRows          numbers
+    rows               made from
+    MeasurementRows    workers' Measurement
+    GenerationRows     workers' Generations, and the set their prefixes are in
+    FeatureRows        float32 [n, d]
+    ScoreRows          numbers
 
-Everything is checked here, where it can still be said which value is wrong, and not by the database.
+Everything is checked here, where the message can still name the wrong value, and not by the database.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from bat.errors import InvalidInputError
 from bat.random import Key
-from harness.jobs import JobKind, canonical_json
+from harness.jobs.identity import canonical_json
+from harness.scoring.scores import ScoreEntry
 from workers.measurement_record import Measurement
 from workers.traces import decode_trace, encode_trace
 
@@ -129,24 +130,6 @@ class FeatureRows:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreEntry:
-    """One number, with its interval if it has one; NaN becomes None, which means: not defined."""
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    detail: Any | None = None  # JSON
-
-    def __post_init__(self) -> None:
-        for field in ("value", "low", "high"):
-            number = getattr(self, field)
-            if number is not None:
-                object.__setattr__(self, field, None if math.isnan(number) else float(number))
-        canonical_json(self.detail)
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreRows:
     """The result of a score job."""
 
@@ -156,16 +139,11 @@ class ScoreRows:
         names = [entry.name for entry in self.entries]
         if len(set(names)) != len(names):
             raise InvalidInputError(f"a job has each score once; got {', '.join(sorted(names))}.")
+        for entry in self.entries:
+            canonical_json(entry.detail)  # raises where the database would keep something else
 
 
-Payload = GenerationRows | MeasurementRows | FeatureRows | ScoreRows
-
-PAYLOADS: dict[JobKind, type[Payload]] = {
-    JobKind.GENERATE: GenerationRows,
-    JobKind.MEASURE: MeasurementRows,
-    JobKind.FEATURIZE: FeatureRows,
-    JobKind.SCORE: ScoreRows,
-}
+Rows = GenerationRows | MeasurementRows | FeatureRows | ScoreRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Jobs: units of work that can fail, be retried and be resumed alone.
+"""What a job is called: the SHA-256 of everything its result depends on, in one canonical spelling.
 
-A job's id is the SHA-256 of everything its result depends on, in one canonical spelling. What does not change
-results (the number of workers, the database's address, time-outs) stays out, so that two sweeps that share
-jobs share results, and running a sweep again finds what is there already.
+What does not change results (the number of workers, the database's address, time-outs) stays out. So two
+sweeps that share jobs share results, and running a sweep again finds what is there already.
 """
 
 from __future__ import annotations
@@ -11,9 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
 from bat.errors import InvalidInputError
@@ -22,37 +18,17 @@ from bat.errors import InvalidInputError
 RESULT_VERSION = 2
 
 # JSON: null, booleans, integers, finite floats, strings, lists and mappings with strings for keys.
-Spec = Mapping[str, Any]
+SpecJson = Mapping[str, Any]
 
 
-class JobKind(StrEnum):
-    """What a job does; see docs/design/queue.md."""
-
-    MEASURE = "measure"  # a shard of human text, a model -> a row for each token
-    GENERATE = "generate"  # a shard of prefixes, a model, a method -> a text for each prefix
-    FEATURIZE = "featurize"  # a shard of texts, a model -> a vector for each text
-    SCORE = "score"  # sets of features and texts -> numbers
+def job_id(kind: str, spec: SpecJson) -> str:
+    """64 hexadecimal digits."""
+    return sha256_of({"version": RESULT_VERSION, "kind": kind, "spec": spec})
 
 
-@dataclass(frozen=True)
-class Job:
-    """One unit of work. `needs` are the ids of jobs whose results it reads."""
-
-    kind: JobKind
-    spec: Spec
-    needs: tuple[str, ...] = ()
-
-    @cached_property
-    def id(self) -> str:
-        """64 hexadecimal digits."""
-        text = canonical_json({"version": RESULT_VERSION, "kind": self.kind.value, "spec": self.spec})
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_commit(revision: str | None) -> bool:
-    """Whether the revision in a model's identity is a commit; models that are no repository tell otherwise
-    what they are."""
-    return revision is not None and len(revision) == 40
+def sha256_of(value: Any) -> str:
+    """The SHA-256 of a JSON value, in hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def canonical_json(value: Any) -> str:

@@ -1,0 +1,26 @@
+"""What the requests of jobs are made from: a sweep's materials, and what the store holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.jobs import HumanText, ModelIdentity
+from harness.planning.materials import Materials
+from harness.store import Reader
+from workers.requests import ModelRequest
+
+
+@dataclass(frozen=True)
+class SweepInputs:
+    """See harness.jobs.Inputs."""
+
+    materials: Materials
+    results: Reader
+
+    def model_request(self, model: ModelIdentity) -> ModelRequest:
+        """What to ask a worker for."""
+        return self.materials.card_of(model).pinned_request
+
+    def human_text(self, model: ModelIdentity) -> HumanText:
+        """The text that rejection rates are measured on, in the tokens of a model."""
+        return self.materials.human_text(self.materials.card_of(model))

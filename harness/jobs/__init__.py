@@ -1,0 +1,96 @@
+"""Jobs: units of work that can fail, be retried and be resumed alone. One module for each kind:
+
+    measure_human_text.py    rows about tokens that people wrote: all rejection rates follow from them
+    likelihood.py            the same for human continuations, for their perplexity
+    generate.py              texts that continue prefixes under a setting
+    featurize_human.py       vectors of human continuations        } featurize.py has what both share
+    featurize_generated.py   vectors of generated texts            }
+    score_generated.py       MAUVE and statistics of a setting     } score.py has what both share
+    score_human.py           the same statistics of human text     }
+
+A module holds everything there is to know about its kind: the typed specification, what it needs, how much
+work it is, how a worker is asked, what is stored of the answer, how it is described to people. base.py says
+what every kind answers; nothing outside this package reads a key of a specification.
+
+To add a kind: write its module, add it to KINDS, and let planning/instances.py plan it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bat.errors import InvalidInputError
+from harness.jobs.base import HumanText, Inputs, Job, JobKind, JobLabels, JobSpec, Results, Trial
+from harness.jobs.featurize_generated import FeaturizeGenerated
+from harness.jobs.featurize_human import FeaturizeHuman
+from harness.jobs.generate import Generate
+from harness.jobs.identity import RESULT_VERSION, SpecJson, canonical_json, sha256_of
+from harness.jobs.likelihood import HumanLikelihood
+from harness.jobs.measure_human_text import MeasureHumanText
+from harness.jobs.parts import CorpusIdentity, ModelIdentity, PrefixRange, is_commit
+from harness.jobs.rows import Rows
+from harness.jobs.score_generated import ScoreGenerated
+from harness.jobs.score_human import ScoreHuman
+
+KINDS: tuple[type[JobSpec[Any]], ...] = (
+    MeasureHumanText,
+    HumanLikelihood,
+    Generate,
+    FeaturizeHuman,
+    FeaturizeGenerated,
+    ScoreGenerated,
+    ScoreHuman,
+)
+
+# What the result of a job is stored as.
+ROWS_TYPES: dict[JobKind, type[Rows]] = {spec.kind: spec.rows_type for spec in KINDS}
+
+
+def parse_job(kind: JobKind, spec: SpecJson) -> JobSpec[Any]:
+    """The typed specification of a stored job."""
+    for candidate in KINDS:
+        if candidate.kind is kind and _has(spec, candidate.marker):
+            return candidate.parse(spec)
+    raise InvalidInputError(
+        f"a {kind} job with the keys {', '.join(sorted(spec))} is of no kind that this version knows. "
+        "A newer bat-harness may have written it: use that."
+    )
+
+
+def _has(spec: Any, path: tuple[str, ...]) -> bool:
+    for key in path:
+        if not isinstance(spec, Mapping) or key not in spec:
+            return False
+        spec = spec[key]
+    return True
+
+
+__all__ = [
+    "KINDS",
+    "RESULT_VERSION",
+    "ROWS_TYPES",
+    "CorpusIdentity",
+    "FeaturizeGenerated",
+    "FeaturizeHuman",
+    "Generate",
+    "HumanLikelihood",
+    "HumanText",
+    "Inputs",
+    "Job",
+    "JobKind",
+    "JobLabels",
+    "JobSpec",
+    "MeasureHumanText",
+    "ModelIdentity",
+    "PrefixRange",
+    "Results",
+    "ScoreGenerated",
+    "ScoreHuman",
+    "SpecJson",
+    "Trial",
+    "canonical_json",
+    "is_commit",
+    "parse_job",
+    "sha256_of",
+]

@@ -1,0 +1,164 @@
+"""Generate: continue prefixes under one setting with one seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.jobs.base import Inputs, JobKind, JobLabels, JobSpec, Trial
+from harness.jobs.parts import ModelIdentity, PrefixRange, shards
+from harness.jobs.rows import GenerationRows
+
+if TYPE_CHECKING:
+    from bat.rules import Rule
+    from harness.config.expansion import Setting
+    from harness.config.schema import SweepConfig
+    from workers.generation import Generation, GenerationSettings
+    from workers.prefixes import PrefixSet
+    from workers.requests import GenerateRequest
+
+# What sampling needs on average, by the demo model at parameters that reject as much as the paper's choices.
+PROGRAMS_PER_TOKEN = 0.25
+
+_TRIAL_TOKENS = 8
+_TRIAL_TEXTS = 8  # for programs: with hundreds of constraints one takes seconds
+_PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # they reject equally much, on the demo model
+
+
+@dataclass(frozen=True)
+class Generate(JobSpec["list[Generation]"]):
+    """A shard of prefixes, a model, a rule with its parameter, a seed -> a text for each prefix."""
+
+    kind = JobKind.GENERATE
+    role = "texts"
+    rows_type = GenerationRows
+    unit_name = "tokens"
+    model_task = "wrote texts"
+
+    model: ModelIdentity
+    rule: str
+    parameter: float | None
+    max_tokens: int
+    batch_size: int
+    seed: int
+    prefixes: PrefixRange
+    sample: int
+    # For basis-aware rules alone: what plain rules have no use for must not tell their jobs apart.
+    constraints: int | None = None
+    max_tries: int | None = None
+    fallback: str | None = None
+    solver: str | None = None
+
+    @classmethod
+    def plan(
+        cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet, setting: Setting, seed: int
+    ) -> list[Generate]:
+        """All jobs of a setting whose parameter is known: a shard of prefixes each, for every sample."""
+        rule = setting.known_rule()
+        asked = config.generation
+        basis_aware: dict[str, Any] = {}
+        if rule.basis_aware:
+            basis_aware = {
+                "constraints": setting.constraints,
+                "max_tries": asked.max_tries,
+                "fallback": asked.fallback,
+                "solver": asked.solver,
+            }
+        return [
+            cls(
+                model=model,
+                rule=rule.name,
+                parameter=rule.parameter,
+                max_tokens=asked.max_tokens,
+                batch_size=asked.batch_size,
+                seed=seed,
+                prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
+                sample=sample,
+                **basis_aware,
+            )
+            for sample in range(asked.samples)
+            for start, stop in shards(len(prefix_set.prefixes), config.prefixes.shard_size)
+        ]
+
+    @property
+    def model_identity(self) -> ModelIdentity:
+        return self.model
+
+    @property
+    def prefix_set(self) -> str:
+        return self.prefixes.set
+
+    @property
+    def labels(self) -> JobLabels:
+        return JobLabels(self.model.label, None, self.rule, self.parameter, self.constraints)
+
+    def describe(self) -> str:
+        parameter = "" if self.parameter is None else f"={self.parameter:.6g}"
+        first, last = self.prefixes.start, self.prefixes.stop - 1
+        return (
+            f"continued prefixes {first} to {last} of set {self.prefixes.set[:12]}, {self.model.name}, "
+            f"{self.rule}{parameter}, seed {self.seed}"
+        )
+
+    @property
+    def units(self) -> int:
+        return len(self.prefixes) * self.max_tokens
+
+    @property
+    def programs(self) -> float:
+        return PROGRAMS_PER_TOKEN * self.units if self.constraints else 0.0
+
+    @property
+    def pace(self) -> str:
+        return "" if self.constraints is None else f"c={self.constraints}"
+
+    @property
+    def planned_batch_size(self) -> int:
+        return self.batch_size
+
+    def time_unit(self, trial: Trial) -> float:
+        """A basis-aware rule costs what a plain one does, and its programs, which are timed on few texts."""
+        import bat
+
+        plain = self._settings(bat.get_rule(*_PLAIN), _TRIAL_TOKENS, self.batch_size, basis_aware=False)
+        seconds = trial.once("plain rule", self.model, lambda: self._time_token(trial, plain))
+        if self.constraints is None:
+            return seconds
+        few = replace(plain, batch_size=_TRIAL_TEXTS)
+        aware = self._settings(bat.get_rule(*_AWARE), _TRIAL_TOKENS, _TRIAL_TEXTS, basis_aware=True)
+        return seconds + max(0.0, self._time_token(trial, aware) - self._time_token(trial, few))
+
+    def _time_token(self, trial: Trial, settings: GenerationSettings) -> float:
+        """Time a batch up to its first token, which reads the prefixes, and up to a few more."""
+        from workers.requests import GenerateRequest
+
+        batch = trial.prefixes(self.model)[: settings.batch_size]
+        request = GenerateRequest(trial.model_request(self.model), batch, settings)
+        one_token = replace(request, settings=replace(settings, max_tokens=1))
+        first = trial.seconds(one_token, warm_up=replace(request, prefixes=batch[:1]))
+        step = max(0.0, trial.seconds(request) - first) / (settings.max_tokens - 1)
+        return (first + step * (self.max_tokens - 1)) / (len(batch) * self.max_tokens)
+
+    def request(self, inputs: Inputs, batch_size: int | None = None) -> GenerateRequest:
+        import bat
+        from workers.requests import GenerateRequest
+
+        entries = inputs.results.prefixes(self.prefixes.set, self.prefixes.start, self.prefixes.stop)
+        rule = bat.get_rule(self.rule, self.parameter)
+        settings = self._settings(rule, self.max_tokens, batch_size or self.batch_size, basis_aware=True)
+        prefixes = tuple(entry.to_prefix() for entry in entries)
+        return GenerateRequest(inputs.model_request(self.model), prefixes, settings)
+
+    def _settings(
+        self, rule: Rule, max_tokens: int, batch_size: int, *, basis_aware: bool
+    ) -> GenerationSettings:
+        from workers.generation import GenerationSettings
+
+        names = ("constraints", "max_tries", "fallback", "solver") if basis_aware else ()
+        options = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return GenerationSettings(
+            rule, max_tokens=max_tokens, batch_size=batch_size, seed=self.seed, sample=self.sample, **options
+        )
+
+    def rows(self, value: list[Generation]) -> GenerationRows:
+        return GenerationRows.of(self.prefixes.set, value)

@@ -1,0 +1,64 @@
+"""What specifications of several kinds have in common: models, corpora, ranges of prefixes, scoring options.
+
+Texts and documents are named by the hash of their content, models by the fingerprints of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_USUAL_DTYPE = "float32"
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """What results depend on in a model."""
+
+    name: str
+    revision: str | None  # the hub's commit, or what else pins a model that is no repository
+    dtype: str
+    weights: str  # fingerprints
+    tokenizer: str
+
+    @property
+    def label(self) -> str:
+        """One line for people: an unusual precision is part of it."""
+        return self.name if self.dtype == _USUAL_DTYPE else f"{self.name} {self.dtype}"
+
+
+@dataclass(frozen=True)
+class CorpusIdentity:
+    """One half of a corpus, at a revision."""
+
+    name: str
+    revision: str
+    split: str
+
+    @property
+    def label(self) -> str:
+        """One line for people."""
+        return f"{self.name} {self.split}"
+
+
+@dataclass(frozen=True)
+class PrefixRange:
+    """Prefixes of a set, from one position up to another."""
+
+    set: str
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+def shards(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of at most `size` that cover `count` positions."""
+    for start in range(0, count, size):
+        yield start, min(count, start + size)
+
+
+def is_commit(revision: str | None) -> bool:
+    """Whether the revision in a model's identity is a commit of the hub."""
+    return revision is not None and len(revision) == 40

@@ -1,0 +1,72 @@
+"""A frozen dataclass as JSON and back: how typed specifications are stored.
+
+Every field is a key of the same name. A field whose default is None is left out while it is None; one
+without a default is always written, None included. Job ids are hashes of this JSON, so a field that is
+added later must default to None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from bat.errors import InvalidInputError
+
+Record = TypeVar("Record")
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """The record as JSON values."""
+    written = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if value is None and field.default is None:
+            continue
+        written[field.name] = _to_json_value(value)
+    return written
+
+
+def _to_json_value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_to_json_value(entry) for entry in value]
+    return value
+
+
+def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
+    """The record that was written; InvalidInputError where a key is missing or unknown."""
+    names = _types(cast(Any, record))
+    unknown = sorted(data.keys() - names.keys())
+    if unknown:
+        raise InvalidInputError(
+            f"{record.__name__} has no field {unknown[0]!r}. A newer bat-harness may have written it: "
+            "use that one."
+        )
+    values = {name: _from_json_value(names[name], value) for name, value in data.items()}
+    try:
+        return record(**values)
+    except TypeError as error:
+        raise InvalidInputError(f"a stored {record.__name__} is not complete: {error}.") from error
+
+
+def _from_json_value(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        (kind,) = (option for option in typing.get_args(kind) if option is not types.NoneType)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return from_json(kind, value)
+    if typing.get_origin(kind) is tuple:
+        return tuple(value)
+    return value
+
+
+@functools.cache
+def _types(record: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(record)
+    return {field.name: hints[field.name] for field in dataclasses.fields(record)}

@@ -1,0 +1,127 @@
+"""Score: numbers that sum up a set of texts. What a setting wrote, and what people wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.jobs.base import JobKind, JobSpec, Trial
+from harness.jobs.rows import ScoreRows
+from harness.scoring.scores import ScoreEntry
+
+if TYPE_CHECKING:
+    from harness.config.schema import SweepConfig
+    from harness.scoring.request import ScoreRequest
+    from harness.scoring.scorer import FeaturePair
+    from harness.scoring.texts import TextSet
+    from workers.prefixes import Prefix
+
+_WARM_UP_TEXTS = 8
+
+# Perplexity and facts of sampling need texts that were generated, and take hardly any time.
+_NOT_TIMED = ("perplexity", "sampling")
+
+
+@dataclass(frozen=True)
+class Score(JobSpec[tuple[ScoreEntry, ...]]):
+    """Texts, statistics, and how their prefixes are resampled -> numbers with intervals."""
+
+    kind = JobKind.SCORE
+    rows_type = ScoreRows
+    unit_name = "scores"
+
+    statistics: tuple[str, ...]
+    resamples: int
+    resample_seed: int
+
+    @property
+    def mauve_options(self) -> Mapping[str, Any] | None:
+        """How MAUVE is computed; None where texts are not compared with others."""
+        return None
+
+    @property
+    def units(self) -> int:
+        return len((self.mauve_options or {}).get("kmeans_seeds", ())) + len(self.statistics)
+
+    @property
+    def score_names(self) -> list[str]:
+        """What is computed, MAUVE first."""
+        return [*(["mauve"] if self.mauve_options is not None else []), *self.statistics]
+
+    def rows(self, value: tuple[ScoreEntry, ...]) -> ScoreRows:
+        return ScoreRows(value)
+
+    def score_request(
+        self,
+        texts: TextSet,
+        features: FeaturePair | None,
+        *,
+        statistics: tuple[str, ...] | None = None,
+        resamples: int | None = None,
+        mauve: Mapping[str, Any] | None = None,
+    ) -> ScoreRequest:
+        """Ask for the scores of texts; what is given replaces what the specification says."""
+        from harness.scoring.request import ScoreRequest
+        from harness.scoring.resampling import Resampling
+
+        return ScoreRequest(
+            texts,
+            self.statistics if statistics is None else statistics,
+            Resampling(
+                texts.prefixes, self.resamples if resamples is None else resamples, self.resample_seed
+            ),
+            features,
+            self.mauve_options if mauve is None else mauve,
+        )
+
+    def time_unit(self, trial: Trial) -> float:
+        """Score human texts as if they were generated, with random vectors, as many as the sweep has.
+
+        Their time does not grow in proportion, so that a few of them would tell little.
+        """
+        prefixes = trial.prefixes()
+        statistics = tuple(name for name in self.statistics if name not in _NOT_TIMED)
+        # The first score of a process waits for libraries to load.
+        mauve = self.mauve_options and {**self.mauve_options, "buckets": "auto"}
+        few = self.score_request(
+            *_made_up(trial, prefixes[:_WARM_UP_TEXTS]), statistics=statistics, resamples=1, mauve=mauve
+        )
+        request = self.score_request(*_made_up(trial, prefixes), statistics=statistics)
+        return trial.seconds(request, warm_up=few) / self.units
+
+
+def scoring_options(config: SweepConfig) -> dict[str, Any]:
+    """What a sweep says about statistics, by the names of the fields."""
+    scoring = config.scoring
+    return {
+        "statistics": tuple(sorted(scoring.statistics)),
+        "resamples": scoring.resamples,
+        "resample_seed": scoring.resample_seed,
+    }
+
+
+def logarithms(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Their logarithms; perplexity says in words that an infinite one is invalid."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)
+
+
+def _made_up(trial: Trial, prefixes: tuple[Prefix, ...]) -> tuple[TextSet, FeaturePair]:
+    from harness.scoring.scorer import FeaturePair
+    from harness.scoring.texts import TextSet, TokenLikelihood
+
+    count, samples = len(prefixes), trial.config.generation.samples
+    size = (count * (1 + samples), trial.feature_width)
+    vectors = np.random.default_rng(0).standard_normal(size, np.float32)
+    texts = TextSet(
+        prefixes=count,
+        places=np.tile(np.arange(count), samples),
+        token_ids=tuple(np.array(prefix.continuation_ids, dtype=np.int64) for prefix in prefixes) * samples,
+        ended=np.zeros(count * samples, dtype=bool),
+        likelihood=TokenLikelihood(np.empty(0, dtype=np.int64), np.empty(0)),
+    )
+    return texts, FeaturePair(vectors[:count], vectors[count:])

@@ -1,0 +1,98 @@
+"""Score generated text: MAUVE against human text, and statistics of the texts themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.jobs.base import Inputs, Results
+from harness.jobs.featurize_generated import FeaturizeGenerated
+from harness.jobs.featurize_human import FeaturizeHuman
+from harness.jobs.generate import Generate
+from harness.jobs.score import Score, logarithms, scoring_options
+
+if TYPE_CHECKING:
+    from harness.config.schema import SweepConfig
+    from harness.scoring.request import ScoreRequest
+    from harness.scoring.texts import TextSet
+
+
+@dataclass(frozen=True)
+class GeneratedTexts:
+    """What generate jobs wrote."""
+
+    generated: tuple[str, ...]  # the jobs
+
+
+@dataclass(frozen=True)
+class ScoreGenerated(Score):
+    """The texts of a setting with one seed, and their features beside those of human text."""
+
+    role = "scores"
+    marker = ("texts", "generated")
+
+    human: tuple[str, ...]  # featurize jobs
+    generated: tuple[str, ...]  # featurize jobs
+    texts: GeneratedTexts
+    mauve: Mapping[str, Any]
+
+    @classmethod
+    def plan(
+        cls,
+        config: SweepConfig,
+        human: Sequence[FeaturizeHuman],
+        generate: Sequence[Generate],
+        featurize: Sequence[FeaturizeGenerated],
+    ) -> ScoreGenerated:
+        """The one job of a setting with a seed."""
+        mauve = config.scoring.mauve
+        return cls(
+            **scoring_options(config),
+            human=tuple(job.id for job in human),
+            generated=tuple(job.id for job in featurize),
+            texts=GeneratedTexts(tuple(job.id for job in generate)),
+            mauve={**mauve.model_dump(mode="json"), "kmeans_seeds": list(mauve.kmeans_seeds)},
+        )
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.human, *self.texts.generated, *self.generated)))
+
+    @property
+    def mauve_options(self) -> Mapping[str, Any]:
+        return self.mauve
+
+    def describe(self) -> str:
+        return f"scored what a model wrote: {', '.join(self.score_names)}"
+
+    def request(self, inputs: Inputs, batch_size: int | None = None) -> ScoreRequest:
+        from harness.scoring.scorer import FeaturePair
+
+        results = inputs.results
+        features = FeaturePair(results.features(self.human), results.features(self.generated))
+        return self.score_request(_read_texts(results, self.texts.generated), features)
+
+
+def _read_texts(results: Results, job_ids: Sequence[str]) -> TextSet:
+    from harness.scoring.texts import TextSet, TokenLikelihood
+    from workers.generation import StopReason
+
+    prefix_set = results.parsed_jobs(job_ids[:1])[job_ids[0]].prefix_set
+    assert prefix_set is not None
+    index_of = {entry.id: index for index, entry in enumerate(results.prefixes(prefix_set))}
+    generations = [generation for _, generation in results.generations(job_ids)]
+    lengths = [len(generation.trace) for generation in generations]
+    probabilities = [generation.trace.probabilities.astype(np.float64) for generation in generations]
+    return TextSet(
+        prefixes=len(index_of),
+        places=np.array([index_of[generation.prefix_id] for generation in generations]),
+        token_ids=tuple(generation.token_ids.astype(np.int64) for generation in generations),
+        ended=np.array([generation.stop_reason is StopReason.END for generation in generations]),
+        likelihood=TokenLikelihood(
+            np.repeat(np.arange(len(generations)), lengths), logarithms(np.concatenate(probabilities))
+        ),
+        traces=tuple(generation.trace for generation in generations),
+    )

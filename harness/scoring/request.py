@@ -1,0 +1,30 @@
+"""What a worker is asked for scores: no model is needed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.scoring.resampling import Resampling
+from harness.scoring.scorer import FeaturePair, score_texts
+from harness.scoring.scores import ScoreEntry
+from harness.scoring.texts import TextSet
+from workers.requests import Request
+
+if TYPE_CHECKING:
+    from workers.worker import Worker
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRequest(Request[tuple[ScoreEntry, ...]]):
+    """Score texts, by themselves and, with features, against what people wrote."""
+
+    texts: TextSet
+    statistics: tuple[str, ...]
+    resampling: Resampling
+    features: FeaturePair | None = None  # none for what people wrote, which is not compared with itself
+    mauve: Mapping[str, Any] | None = None
+
+    def run(self, worker: Worker) -> tuple[ScoreEntry, ...]:
+        return score_texts(self.texts, self.statistics, self.resampling, self.features, self.mauve)

@@ -1,0 +1,37 @@
+"""A score: as a worker computes it, and as a database gives it back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEntry:
+    """One number, with its interval if it has one; NaN becomes None, which means: not defined."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    detail: Any | None = None  # JSON
+
+    def __post_init__(self) -> None:
+        for field in ("value", "low", "high"):
+            number = getattr(self, field)
+            if number is not None:
+                object.__setattr__(self, field, None if math.isnan(number) else float(number))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScore:
+    """A score and the job it came from."""
+
+    job_id: str
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    detail: Any | None
+    resampling: tuple[int, int] | None = None  # how many resamplings of the prefixes, and which: their seed
