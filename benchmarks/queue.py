@@ -10,9 +10,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from harness.driver.executor import AnyRequest, Executor
 
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
@@ -25,7 +25,8 @@ from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan
 from harness.store import open_store
-from workers.requests import Answer, GenerateRequest
+from workers.requests import Answer, GenerateRequest, Request
+from workers.worker import Worker
 
 JOBS = 5000
 WORKERS = 64
@@ -37,9 +38,9 @@ class InstantPool:
     """Workers that have every answer ready: what is left is the driver's and the database's own time."""
 
     def __init__(self) -> None:
-        self._executor = Executor("cpu", threads=1)
+        self._worker = Worker("cpu", threads=1)
         self._ready: dict[str, Answer] = {}
-        self._out: dict[str, list[tuple[str, AnyRequest]]] = {f"worker-{n}": [] for n in range(WORKERS)}
+        self._out: dict[str, list[tuple[str, Request[Any]]]] = {f"worker-{n}": [] for n in range(WORKERS)}
         self.most_in_flight = 0
         self.answered = 0
         self.memory: list[tuple[int, int]] = []  # (jobs answered, bytes resident then)
@@ -47,7 +48,7 @@ class InstantPool:
     def prepare(self, request: GenerateRequest) -> None:
         """Generate each prefix's text once: it stands for all seeds."""
         for prefix in request.prefixes:
-            self._ready[prefix.id] = self._executor.execute(request)  # type: ignore[assignment]
+            self._ready[prefix.id] = self._worker.answer(request)  # type: ignore[assignment]
 
     def vacancies(self) -> list[Vacancy]:
         return [
@@ -57,7 +58,7 @@ class InstantPool:
             if len(out) <= busy
         ]
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         assert isinstance(request, GenerateRequest)
         if request.prefixes[0].id not in self._ready:
             self.prepare(request)

@@ -8,8 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from harness.driver.executor import AnyRequest, Executor
+from typing import Any
 
 from benchmarks.queue import write_corpus
 from benchmarks.record import Figure, figures_of, write_figures
@@ -19,6 +18,8 @@ from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.store import open_store
+from workers.requests import Request
+from workers.worker import Worker
 
 PREFIXES = 2100  # texts end after some 130 tokens
 TOKENS = 250  # of each text at most
@@ -32,20 +33,20 @@ class OneWorker:
     """One worker, in this process."""
 
     def __init__(self) -> None:
-        self._executor = Executor("cpu")
-        self._out: list[tuple[str, AnyRequest]] = []
+        self._worker = Worker("cpu")
+        self._out: list[tuple[str, Request[Any]]] = []
 
     def vacancies(self) -> list[Vacancy]:
         return [Vacancy("worker", None, "here")] * (REQUESTS_PER_WORKER - len(self._out))
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         self._out.append((ticket, request))
 
     def wait(self, seconds: float) -> list[Outcome]:
         if not self._out:
             return []
         ticket, request = self._out.pop(0)
-        return [Outcome(ticket, "worker", self._executor.execute(request))]
+        return [Outcome(ticket, "worker", self._worker.answer(request))]
 
     def close(self) -> None:
         pass

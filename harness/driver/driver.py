@@ -73,7 +73,6 @@ class Driver:
         self.lease_seconds = float(materials.config.resources.lease_seconds)
         self.inputs = SweepInputs(materials, store)
         self.leases: dict[str, Lease] = {}  # by ticket
-        self._specs: dict[str, JobSpec[Any]] = {}  # by ticket
         self._model_labels: dict[ModelRequest, str] = {}  # of models that workers may have loaded
         self._awaited: list[set[str]] = []  # for each open parameter, what decides it and is not done
         self._refused: set[str] = set()  # names of parameters that were told to be beyond reach
@@ -181,7 +180,7 @@ class Driver:
         if request.model_request is not None and spec.model_identity is not None:
             self._model_labels[request.model_request] = spec.model_identity.label
         ticket = f"{lease.job_id}:{lease.attempt}"
-        self.leases[ticket], self._specs[ticket] = lease, spec
+        self.leases[ticket] = lease
         pool.submit(worker, ticket, request)
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
@@ -208,11 +207,11 @@ class Driver:
     def _write(self, outcomes: list[Outcome]) -> None:
         completions: list[tuple[Lease, Rows]] = []
         for outcome in outcomes:
-            lease, spec = self.leases.pop(outcome.ticket), self._specs.pop(outcome.ticket)
-            result = outcome.result
+            lease, result = self.leases.pop(outcome.ticket), outcome.result
             if isinstance(result, Failure):
-                self._fail(lease, result, spec)
+                self._fail(lease, result)
                 continue
+            spec = lease.parse()
             problem = _other_model(spec, result)
             if problem is not None:
                 self._fail(lease, Failure(FailureKind.REFUSED, problem))
@@ -237,14 +236,14 @@ class Driver:
                 ids -= self.store.done_ids(ids)
                 self._decided |= not ids
 
-    def _fail(self, lease: Lease, failure: Failure, spec: JobSpec[Any] | None = None) -> None:
+    def _fail(self, lease: Lease, failure: Failure) -> None:
         if failure.kind is FailureKind.NOT_BEGUN:
             self.store.release([lease])  # it is not to blame, and counts no attempt
             LOGGER.warning("%s %s %s: %s", lease.kind, lease.job_id[:12], failure.kind, failure.text)
             return
         self.summary.failed_attempts += 1
         retry = failure.kind is not FailureKind.REFUSED
-        adjustment = _smaller_batches(lease, spec) if failure.kind is FailureKind.OUT_OF_MEMORY else None
+        adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
         if failure.kind is FailureKind.OUT_OF_MEMORY and adjustment is None:
             retry = False  # batches of one are as small as they get
         state = self.store.fail(lease, f"{failure.kind}: {failure.text}", retry=retry, adjustment=adjustment)
@@ -266,10 +265,9 @@ class Driver:
         return self.summary
 
 
-def _smaller_batches(lease: Lease, spec: JobSpec[Any] | None) -> dict[str, int] | None:
+def _smaller_batches(lease: Lease) -> dict[str, int] | None:
     """Half the batch of the attempt that ran out of memory; None when it cannot be halved."""
-    planned = None if spec is None else spec.planned_batch_size
-    now = (lease.adjustment or {}).get("batch_size") or planned
+    now = (lease.adjustment or {}).get("batch_size") or lease.parse().planned_batch_size
     return {"batch_size": now // 2} if isinstance(now, int) and now > 1 else None
 
 

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from harness.cli import main
-from harness.jobs import Job, JobKind
-from harness.store import RetryPolicy, Store, open_store
+from harness.jobs import Job, JobKind, JobLabels
+from harness.store import Instance, InstanceKind, InstanceState, RetryPolicy, Store, open_store
 from harness.store.tables import AttemptRow, RunRow, utc_now
 from tests.harness.store import examples
 
-# As harness.config.run_identity writes it, cut down to what a status reads.
-CONFIG = {
-    "name": "big",
-    "methods": [
-        {"name": "eta", "parameter": [0.002]},
-        {"name": "ba-eta", "parameter": {"best": None, "match": {"method": "eta"}, "hrr": None}},
-        {"name": "epsilon", "parameter": {"best": {"split": "validation"}, "match": None, "hrr": None}},
-    ],
-    "stages": [
-        {
-            "name": "select",
-            "kind": "generate",
-            "split": "validation",
-            "methods": ["epsilon"],
-            "models": ["gpt2"],
-        },
-        {"name": "measure", "kind": "measure", "split": None, "methods": [], "models": ["gpt2"]},
-        {
-            "name": "compare",
-            "kind": "generate",
-            "split": "test",
-            "methods": ["eta", "ba-eta"],
-            "models": ["gpt2"],
-        },
-    ],
-}
+CONFIG = {"name": "big"}
+
+# A parameter of that run that results have still to decide.
+OPEN_PARAMETER = "compare: ba-eta on gpt2: ba-eta rejecting as much as eta=0.002 (c=20)"
 
 # As Ray tells it: where it happened, then what.
 RAY_ERROR = (
@@ -82,13 +61,58 @@ def _fill(store: Store) -> None:
 
 def _plan(store: Store) -> None:
     run_id = store.add_run("big", CONFIG, {"torch": "2.13"})
-    measure = [Job(JobKind.MEASURE, {"number": number, "model": "gpt2"}) for number in range(2)]
-    generate = [Job(JobKind.GENERATE, {"number": number, "model": "gpt2"}) for number in range(6)]
+    label = JobLabels("gpt2")
+    measure = [Job(JobKind.MEASURE, {"number": number}, (), label) for number in range(2)]
+    generate = [Job(JobKind.GENERATE, {"number": number}, (), label) for number in range(6)]
     featurize = [Job(JobKind.FEATURIZE, {"of": job.id}, (job.id,)) for job in generate]
     score = Job(JobKind.SCORE, {"name": "mauve"}, tuple(job.id for job in featurize))
     store.add_prefix_set(examples.make_prefix_rows())
-    store.add_jobs(run_id, measure, 1)
-    store.add_jobs(run_id, [*generate, *featurize, score], 2)
+    jobs = [*measure, *generate, *featurize, score]
+    store.add_plan(run_id, jobs, [1] * 2 + [2] * 13, [*_instances(jobs), OPEN])
+
+
+OPEN = Instance(
+    name=f"{OPEN_PARAMETER}, seed 0",
+    position=3,
+    kind=InstanceKind.GENERATE,
+    stage="compare",
+    stage_position=2,
+    split="test",
+    model="gpt2",
+    method="ba-eta",
+    seed=0,
+    rule="ba-eta",
+    constraints=20,
+    state=InstanceState.OPEN,
+    resolution=OPEN_PARAMETER,
+)
+
+
+def _instances(jobs: Sequence[Job]) -> list[Instance]:
+    """What the jobs are for: measuring, and all others for one setting."""
+    measured = Instance(
+        name="measure: human text on gpt2",
+        position=1,
+        kind=InstanceKind.MEASURE,
+        stage="measure",
+        stage_position=1,
+        split="validation",
+        model="gpt2",
+        jobs=tuple(("measurement", job.id) for job in jobs[:2]),
+    )
+    setting = replace(
+        OPEN,
+        name="compare: eta on gpt2: eta=0.002, seed 0",
+        position=2,
+        method="eta",
+        rule="eta",
+        parameter=0.002,
+        constraints=None,
+        state=InstanceState.KNOWN,
+        resolution=None,
+        jobs=tuple(("texts", job.id) for job in jobs[2:]),
+    )
+    return [measured, setting]
 
 
 def open_again(address: str) -> Store:

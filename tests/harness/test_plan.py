@@ -72,11 +72,11 @@ def test_a_run_is_finished_when_all_is_planned_and_done(corpus: Path, tmp_path: 
     config = tiny_sweep(corpus)
     with open_quick_store(tmp_path / "r.db") as store:
         driver = make_driver(store, config, LocalPool)
-        assert not is_finished(config, store, driver.run_id)  # nothing is planned yet
+        assert not is_finished(store, driver.run_id)  # nothing is planned yet
         enqueue(store, driver.run_id, driver.materials)
-        assert not is_finished(config, store, driver.run_id)
+        assert not is_finished(store, driver.run_id)
         driver.run()
-        assert is_finished(config, store, driver.run_id)
+        assert is_finished(store, driver.run_id)
 
 
 def test_knowing_that_nothing_is_left_waits_for_nothing_heavy(corpus: Path, tmp_path: Path) -> None:

@@ -113,7 +113,12 @@ def test_named_queries_are_listed_with_their_sql(
 
 def test_scores_are_told_with_what_was_scored(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     [score] = json.loads(ask(capsys, address, "--name", "scores", "--json"))
-    assert (score["method"], score["parameter"], score["name"]) == ("ba-eta", 0.024, "mauve")
+    assert (score["method"], score["rule"], score["parameter"], score["name"]) == (
+        "tight",
+        "ba-eta",
+        0.024,
+        "mauve",
+    )
 
 
 @pytest.mark.parametrize(

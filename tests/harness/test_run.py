@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 import yaml
-from harness.driver.executor import Executor
 
 from bat.errors import InvalidInputError
 from harness import cli
@@ -27,6 +26,7 @@ from harness.driver import cluster
 from harness.driver.log import LOGGER, log_to_file
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
+from workers.worker import Worker
 
 FAKE = "fake:v=300,d=8"
 SLOW = f"{FAKE},slow=0.15"
@@ -141,10 +141,10 @@ def test_what_the_sweep_itself_is_to_blame_for_is_not_to_be_retried(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def refuse(self: Executor, request: object) -> None:
+    def refuse(self: Worker, request: object) -> None:
         raise InvalidInputError("there is no such thing")
 
-    monkeypatch.setattr(Executor, "execute", refuse)
+    monkeypatch.setattr(Worker, "answer", refuse)
     assert run(sweep, "--db", db) == exits.UNFINISHED
     told = capsys.readouterr().err
     assert "What is refused once is refused again: change the sweep." in told

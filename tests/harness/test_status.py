@@ -7,6 +7,7 @@ import re
 import socket
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlalchemy import update
 
 from harness.commands import status as command
 from harness.status.failures import FailedJobError, group_errors, summarize_error
-from harness.store import Resolution, open_store
+from harness.store import InstanceState, Resolution, open_store
 from harness.store.tables import DriverRow, utc_now
 from harness.words import counted, duration
 from tests.harness import stores
@@ -34,10 +35,10 @@ def look(capsys: pytest.CaptureFixture[str], address: str, *arguments: str) -> d
 
 def resolve(address: str, run_id: int) -> None:
     with stores.open_again(address) as store:
-        name = "compare: ba-eta on gpt2: ba-eta rejecting as much as eta=0.002 (c=20)"
-        store.add_resolution(
-            run_id, Resolution(name, {"match": {}}, "rejects 12.5% of human text", 0.024, ())
-        )
+        how = "rejects 12.5% of human text"
+        resolution = Resolution(stores.OPEN_PARAMETER, {"match": {}}, how, 0.024, ())
+        known = replace(stores.OPEN, state=InstanceState.KNOWN, parameter=0.024)
+        store.add_plan(run_id, [], [], [known], [resolution])
 
 
 def test_a_run_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +115,7 @@ def test_every_state_has_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
         assert look(capsys, address, "empty")["verdict"] == "Nothing is planned yet."
         assert look(capsys, address, str(empty))["name"] == "empty"
         found = look(capsys, address, "big")
-        assert (found["state"], found["open_parameters"]) == ("stopped", ["compare: ba-eta on gpt2"])
+        assert (found["state"], found["open_parameters"]) == ("stopped", [stores.OPEN_PARAMETER])
         assert found["verdict"].startswith("Stopped: 0 of 15 jobs done (0%). The same run command")
         leases = store.claim("one:1:aa", 1, 600.0, run_id)
         examples.let_expire(store, *leases)
@@ -125,7 +126,8 @@ def test_every_state_has_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
         found = look(capsys, address, "big")
         assert found["state"] == "unresolved"
         assert (
-            "1 parameter still to be found out, such as that of compare: ba-eta on gpt2." in found["verdict"]
+            f"1 parameter still to be found out, such as that of {stores.OPEN_PARAMETER}."
+            in (found["verdict"])
         )
         resolve(address, run_id)
         assert look(capsys, address, "big")["state"] == "done"

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-
-from harness.driver.executor import AnyAnswer, AnyRequest, Executor
+from typing import Any
 
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
+from workers.requests import Answer, Request
+from workers.worker import Worker
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -57,7 +58,7 @@ class ProcessPool:
             if len(worker.out) <= busy
         ]
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         self._workers[worker].out.append(ticket)
         with contextlib.suppress(OSError):  # it is gone; wait finds out
             self._workers[worker].line.send(request)
@@ -77,7 +78,7 @@ class ProcessPool:
     def _collect(self, name: str) -> list[Outcome]:
         worker = self._workers[name]
         try:
-            result: AnyAnswer | Failure = worker.line.recv()
+            result: Answer[Any] | Failure = worker.line.recv()
         except (EOFError, OSError):
             return self._replace(name)
         self._answered()
@@ -99,7 +100,7 @@ class ProcessPool:
 
 def _work(line: Connection, driver: int) -> None:
     """Answer requests until the driver is gone, however it went."""
-    executor = Executor("cpu", threads=1)
+    worker = Worker("cpu", threads=1)
     while True:
         # Other workers hold the driver's end of this line too, so its end is not the line's.
         while not line.poll(_SECONDS_BETWEEN_LOOKS):
@@ -110,7 +111,7 @@ def _work(line: Connection, driver: int) -> None:
         except EOFError:
             return
         try:
-            answer: AnyAnswer | Failure = executor.execute(request)
+            answer: Answer[Any] | Failure = worker.answer(request)
         except Exception as error:
             answer = describe(error)
         line.send(answer)

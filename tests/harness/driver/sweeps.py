@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.driver.executor import AnyRequest, Executor
 
 from harness.config import parse_config
 from harness.config.schema import SweepConfig
@@ -17,6 +16,8 @@ from harness.driver.ray_pool import describe
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
+from workers.requests import Request
+from workers.worker import Worker
 
 WORDS = (
     "the",
@@ -81,8 +82,8 @@ class LocalPool:
         lose: Callable[[], bool] = lambda: False,
         after_answer: Callable[[], None] = lambda: None,
     ) -> None:
-        self._executor = Executor("cpu", threads=1)
-        self._out: dict[str, list[tuple[str, AnyRequest]]] = {f"w{number}": [] for number in range(workers)}
+        self._worker = Worker("cpu", threads=1)
+        self._out: dict[str, list[tuple[str, Request[Any]]]] = {f"w{number}": [] for number in range(workers)}
         self._order = np.random.default_rng(seed)
         self._lose, self._after_answer = lose, after_answer
         self.answered = 0
@@ -96,7 +97,7 @@ class LocalPool:
             if len(out) <= busy
         ]
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         self._out[worker].append((ticket, request))
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -112,7 +113,7 @@ class LocalPool:
             ]
         ticket, request = self._out[worker].pop(0)
         try:
-            outcome = Outcome(ticket, worker, self._executor.execute(request))
+            outcome = Outcome(ticket, worker, self._worker.answer(request))
         except Exception as error:
             outcome = Outcome(ticket, worker, describe(error))
         self.answered += 1

@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from harness.driver.executor import AnyAnswer, AnyRequest, Executor
-from harness.driver.requests import payload
 
 from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome
 from harness.driver.stopping import Stop
-from harness.jobs import JobKind
+from harness.jobs import JobKind, JobSpec
 from harness.planning import resolve
 from harness.planning.planner import Plan
 from harness.planning.work import later_jobs
-from harness.store import JobState, Store
+from harness.store import JobState, Lease, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.generation import Generation, StopReason
-from workers.requests import Answer, GenerateRequest
+from workers.requests import Answer, GenerateRequest, Request
 from workers.traces import Trace
+from workers.worker import Worker
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +119,9 @@ def test_two_drivers_together_find_out_what_is_decided(store: Store, corpus: Pat
     driver._enqueue()
     first, second = store.claim("another", 2, 60.0)
     assert {first.kind, second.kind} == {JobKind.MEASURE}  # the two that decide
-    measured = [Executor("cpu", threads=1).execute(driver.requests.build(lease)) for lease in (first, second)]
-    assert store.complete(first, payload(first, measured[0]))
+    worker = Worker("cpu", threads=1)
+    measured = [worker.answer(lease.parse().request(driver.inputs)) for lease in (first, second)]
+    assert store.complete(first, first.parse().rows(measured[0].value))
     store.release([second])
     (ours,) = store.claim(driver.owner, 1, 60.0)
     driver.leases["ours"] = ours
@@ -249,15 +250,15 @@ def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) ->
 def test_a_poisoned_shard_is_set_aside_and_the_sweep_goes_on(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Executor.execute
+    real = Worker.answer
 
-    def poisoned(self: Executor, request: object) -> AnyAnswer:
+    def poisoned(self: Worker, request: object) -> Answer[Any]:
         settings = getattr(request, "settings", None)
         if settings is not None and settings.rule.name == "ba-eta":
             raise RuntimeError("poison")
         return real(self, request)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Executor, "execute", poisoned)
+    monkeypatch.setattr(Worker, "answer", poisoned)
     driver = make_driver(store, tiny_sweep(corpus), LocalPool)
     summary = driver.run()
     assert summary.failed == 2
@@ -276,11 +277,11 @@ def test_left_in_the_middle_of_a_claim_nothing_stays_leased(
 ) -> None:
     driver = make_driver(store, tiny_sweep(text_corpus), LocalPool)
 
-    def leave(lease: object) -> AnyRequest:
+    def leave(lease: object) -> JobSpec[Any]:
         raise KeyboardInterrupt
 
     # The jobs are claimed, and the driver has written down none of them yet.
-    monkeypatch.setattr(driver.requests, "build", leave)
+    monkeypatch.setattr(Lease, "parse", leave)
     with pytest.raises(KeyboardInterrupt):
         driver.run()
     assert store.owners() == []
@@ -291,9 +292,9 @@ def test_left_in_the_middle_of_a_claim_nothing_stays_leased(
 def test_texts_that_end_at_once_are_scored_as_empty(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Executor.execute
+    real = Worker.answer
 
-    def ends_at_once(self: Executor, request: AnyRequest) -> AnyAnswer:
+    def ends_at_once(self: Worker, request: Request[Any]) -> Answer[Any]:
         answer = real(self, request)
         if isinstance(request, GenerateRequest) and request.settings.rule.name == "eta":
             assert isinstance(answer, Answer)
@@ -305,7 +306,7 @@ def test_texts_that_end_at_once_are_scored_as_empty(
             return replace(answer, value=one_token)
         return answer
 
-    monkeypatch.setattr(Executor, "execute", ends_at_once)
+    monkeypatch.setattr(Worker, "answer", ends_at_once)
     # Without their prefixes the texts have no words at all.
     features = {"model": "fake:v=300,d=8", "max_tokens": 16, "include_prefix": False}
     config = tiny_sweep(corpus, features=features)

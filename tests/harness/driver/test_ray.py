@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.driver.executor import AnyRequest
 
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.driver.ray_pool import RayPool
 from harness.store import Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
-from workers.requests import GenerateRequest
+from workers.requests import GenerateRequest, Request
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),
@@ -45,7 +44,7 @@ class Watched:
     def vacancies(self) -> list[Vacancy]:
         return self.pool.vacancies()
 
-    def submit(self, worker: str, ticket: str, request: AnyRequest) -> None:
+    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         self.pool.submit(worker, ticket, request)
         self.workers.add(worker)
         if isinstance(request, GenerateRequest):
@@ -130,7 +129,7 @@ def losses(store: Store) -> list[str]:
 
 
 def process_of(pool: RayPool, worker: str) -> int:
-    return int(pool._actors[worker].place.rpartition(":")[2])
+    return int(pool._actors[worker].location.rpartition(":")[2])
 
 
 def test_one_worker_on_ray_gives_the_results_of_none(

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 import torch
-from harness.driver.executor import AnyRequest, ScoreRequest
 from ray import exceptions as of_ray
 
 from bat.errors import InvalidInputError
 from harness.driver import ray_pool
 from harness.driver.pool import Failure, FailureKind, Outcome
 from harness.driver.ray_pool import ClusterError, RayPool, describe
+from harness.scoring.request import ScoreRequest
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
-from workers.requests import FeaturizeRequest, GenerateRequest, ModelRequest
+from workers.requests import FeaturizeRequest, GenerateRequest, ModelRequest, Request
 
 
 def task_error(cause: Exception, traceback: str = "the worker's traceback") -> of_ray.RayTaskError:
     """How an exception inside a worker is sent."""
-    return of_ray.RayTaskError("execute", traceback, cause, "ray::Executor", 1, "127.0.0.1")
+    return of_ray.RayTaskError("answer", traceback, cause, "ray::Worker", 1, "127.0.0.1")
 
 
 def raised(cause: Exception) -> of_ray.RayTaskError:
@@ -89,7 +89,7 @@ def test_anything_else_is_an_error() -> None:
 
 @dataclass
 class FakeActor:
-    """Stands for a handle: `place` and `execute` give references, which the test fulfils."""
+    """Stands for a handle: `location` and `answer` give references, which the test fulfils."""
 
     number: int
     asked: list[str] = field(default_factory=list)
@@ -102,12 +102,12 @@ class FakeActor:
         return type("Method", (), {"remote": staticmethod(remote)})
 
     @property
-    def place(self) -> Any:
-        return self._method("place")
+    def location(self) -> Any:
+        return self._method("location")
 
     @property
-    def execute(self) -> Any:
-        return self._method("execute")
+    def answer(self) -> Any:
+        return self._method("answer")
 
 
 class FakeRay:
@@ -151,7 +151,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 
 MODEL = ModelRequest("fake:")
-REQUEST: AnyRequest = FeaturizeRequest(MODEL, ("text",))
+REQUEST: Request[Any] = FeaturizeRequest(MODEL, ("text",))
 
 
 def names(pool: RayPool) -> list[str]:
@@ -162,16 +162,16 @@ def test_requests_go_to_workers_that_have_started(fake: FakeRay) -> None:
     pool = RayPool(2)
     assert pool.vacancies() == []
     assert pool.wait(0) == []
-    fake.there["place-1-0"] = "host:2"
+    fake.there["location-1-0"] = "host:2"
     assert pool.wait(0) == []
     assert names(pool) == ["worker-1", "worker-1"]
-    fake.there["place-0-0"] = "host:1"
+    fake.there["location-0-0"] = "host:1"
     pool.wait(0)
     assert names(pool) == ["worker-0", "worker-1"] * 2
     pool.submit("worker-0", "ticket", REQUEST)
     assert names(pool) == ["worker-1", "worker-0", "worker-1"]  # idle ones first
     assert [vacancy.model for vacancy in pool.vacancies()] == [None, MODEL, None]
-    fake.there["execute-0-1"] = "answer"
+    fake.there["answer-0-1"] = "answer"
     [outcome] = pool.wait(0)
     assert (outcome.ticket, outcome.worker, outcome.result) == ("ticket", "worker-0", "answer")
 
@@ -180,7 +180,7 @@ def test_requests_go_to_workers_that_have_started(fake: FakeRay) -> None:
 def busy(fake: FakeRay) -> RayPool:
     """One worker with two requests, and an idle one."""
     pool = RayPool(2)
-    fake.there |= {"place-0-0": "host:1", "place-1-0": "host:2"}
+    fake.there |= {"location-0-0": "host:1", "location-1-0": "host:2"}
     pool.wait(0)
     pool.submit("worker-0", "first", REQUEST)
     pool.submit("worker-0", "second", REQUEST)
@@ -212,28 +212,28 @@ DIED = of_ray.ActorDiedError()
 def test_a_worker_that_is_gone_is_replaced_and_gives_everything_back(
     there: dict[int, object], expected: dict[str, object], fake: FakeRay, busy: RayPool
 ) -> None:
-    fake.there |= {f"execute-0-{number}": result for number, result in there.items()}
+    fake.there |= {f"answer-0-{number}": result for number, result in there.items()}
     assert kinds(busy) == expected
     assert fake.killed == fake.started[:1]
     assert len(fake.started) == 3
     assert names(busy) == ["worker-1", "worker-1"]  # the new one has not started
-    fake.there["place-2-0"] = "elsewhere:1"
+    fake.there["location-2-0"] = "elsewhere:1"
     busy.wait(0)
     assert [vacancy.model for vacancy in busy.vacancies()] == [None] * 4  # nor has it a model at hand
 
 
 def test_an_error_leaves_its_worker_alive(fake: FakeRay, busy: RayPool) -> None:
-    fake.there["execute-0-1"] = raised(RuntimeError("boom"))
+    fake.there["answer-0-1"] = raised(RuntimeError("boom"))
     assert kinds(busy) == {"first": FailureKind.ERROR}
-    fake.there["execute-0-2"] = "answer"
+    fake.there["answer-0-2"] = "answer"
     assert kinds(busy) == {"second": "answer"}
     assert (fake.killed, len(fake.started)) == ([], 2)
 
 
 def test_a_score_leaves_the_model_at_hand(fake: FakeRay, busy: RayPool) -> None:
-    fake.there |= {"execute-0-1": "answer", "execute-0-2": "answer"}
+    fake.there |= {"answer-0-1": "answer", "answer-0-2": "answer"}
     busy.wait(0)
-    busy.submit("worker-0", "score", ScoreRequest(None, None, {}))  # type: ignore[arg-type]
+    busy.submit("worker-0", "score", ScoreRequest(None, (), None))  # type: ignore[arg-type]
     assert {vacancy.model for vacancy in busy.vacancies() if vacancy.worker == "worker-0"} == {MODEL}
 
 
@@ -243,7 +243,7 @@ def test_a_cluster_on_which_nothing_starts_is_given_up(fake: FakeRay) -> None:
     def refuse() -> None:
         missing = "ModuleNotFoundError: No module named 'harness'"
         broken = task_error(RuntimeError("no import"), f"Traceback of many lines\n{missing}")
-        fake.there |= {f"place-{actor.number}-0": of_ray.ActorDiedError(broken) for actor in fake.started}
+        fake.there |= {f"location-{actor.number}-0": of_ray.ActorDiedError(broken) for actor in fake.started}
 
     for _ in range(2):
         refuse()
@@ -259,15 +259,15 @@ def test_a_cluster_on_which_nothing_starts_is_given_up(fake: FakeRay) -> None:
 def test_a_start_that_fails_now_and_then_is_forgiven(fake: FakeRay) -> None:
     pool = RayPool(1)
     for number in range(2):
-        fake.there[f"place-{number}-0"] = DIED
+        fake.there[f"location-{number}-0"] = DIED
         pool.wait(0)
-    fake.there["place-2-0"] = "host:1"
+    fake.there["location-2-0"] = "host:1"
     pool.wait(0)
     assert names(pool) == ["worker-0"] * 2
     pool.submit("worker-0", "ticket", REQUEST)
-    fake.there["execute-2-1"] = DIED
+    fake.there["answer-2-1"] = DIED
     assert kinds(pool) == {"ticket": FailureKind.WORKER_LOST}
-    fake.there["place-3-0"] = DIED  # the first in a row again
+    fake.there["location-3-0"] = DIED  # the first in a row again
     pool.wait(0)
     assert len(fake.started) == 5
 
@@ -282,14 +282,14 @@ def test_waiting_for_room_is_said_now_and_then(fake: FakeRay, monkeypatch: pytes
         now = float(second)
         pool.wait(0)
     assert said == ["No worker has started: waiting until the cluster has room."] * 3
-    fake.there["place-0-0"] = "host:1"
+    fake.there["location-0-0"] = "host:1"
     now = 200.0
     pool.wait(0)
     assert len(said) == 3
 
 
 def test_a_lost_cluster_is_not_replaced_by_one_on_this_machine(fake: FakeRay, busy: RayPool) -> None:
-    fake.there["execute-0-1"] = ConnectionError("Client is shutting down")
+    fake.there["answer-0-1"] = ConnectionError("Client is shutting down")
     fake.connected = False
     with pytest.raises(ConnectionError, match="broke"):
         busy.wait(0)

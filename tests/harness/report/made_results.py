@@ -48,14 +48,14 @@ def stored(
     resampled: Sequence[float | None] | None = None,
     left_out: Sequence[float | None] | None = None,
     values: Sequence[float] | None = None,
-    **spec: Any,
+    resampling: tuple[int, int] = (50, 0),
 ) -> StoredScore:
     """A score with as much of its detail as is given."""
     detail: dict[str, Any] = {}
     for key, given in (("resampled", resampled), ("left_out", left_out), ("values", values)):
         if given is not None:
             detail[key] = list(given)
-    return StoredScore(job_id, {"resamples": 50, "resample_seed": 0, **spec}, name, value, None, None, detail)
+    return StoredScore(job_id, name, value, None, None, detail, resampling)
 
 
 def spread_score(name: str, value: float, job_id: str, *, of_text: bool = True) -> StoredScore:

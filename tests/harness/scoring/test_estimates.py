@@ -160,7 +160,7 @@ def test_without_blocks_there_is_no_sign_test() -> None:
 def test_other_resamplings_are_not_paired() -> None:
     resampled = [1.0, 2.0, 3.0]
     one = [stored("length", 2.0, resampled=resampled, left_out=resampled)]
-    other = [stored("length", 1.0, resampled=resampled, left_out=resampled, resample_seed=1)]
+    other = [stored("length", 1.0, resampled=resampled, left_out=resampled, resampling=(50, 1))]
     assert difference(one, other) == Difference(1.0)
     shorter = [stored("length", 1.0, resampled=resampled[:2])]
     assert difference(one, shorter).main is None

@@ -11,10 +11,11 @@ from sqlalchemy import update
 
 from bat.acceptance import Acceptance
 from bat.random import Key
-from harness.jobs import Job, JobKind
+from harness.jobs import Job, JobKind, JobLabels, PrefixRange
 from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, PrefixRows, Rows
-from harness.store import Lease, Resolution, Store
+from harness.store import Instance, InstanceKind, Lease, Resolution, Store
 from harness.store.tables import JobRow, utc_now
+from tests.harness.jobs import specs
 from tests.harness.store.drivers import score
 from workers.corpora.documents import DocumentCounts
 from workers.generation import Generation, StopReason
@@ -26,8 +27,9 @@ CONFIG = {"models": ["gpt2"], "seed": 0}
 VERSIONS = {"bat-harness": "0.1", "torch": "2.13"}
 
 
-def score_job(number: int, needs: tuple[str, ...] = (), **spec: Any) -> Job:
-    return Job(JobKind.SCORE, {"number": number, **spec}, needs)
+def score_job(number: int, needs: tuple[str, ...] = (), model: str | None = None) -> Job:
+    """A job whose specification means nothing: a queue does not look at it."""
+    return Job(JobKind.SCORE, {"number": number, "model": model}, needs, JobLabels(model))
 
 
 def add(store: Store, *jobs: Job, name: str = "demo", order: Any = 0) -> int:
@@ -131,14 +133,57 @@ def make_generations(count: int = 4, seed: int = 0) -> list[Generation]:
 
 def sample_jobs() -> tuple[Job, ...]:
     """A job of each kind and a second generate job, the later ones needing the earlier ones."""
-    model = {"name": "gpt2", "dtype": "float32", "revision": None}
-    measure = Job(JobKind.MEASURE, {"model": model, "corpus": {"name": "news", "split": "test"}, "shard": 0})
-    plain, aware = (
-        Job(JobKind.GENERATE, {"model": model, "rule": name, "parameter": value, **rest}, (measure.id,))
-        for name, value, rest in (("eta", 0.002, {}), ("ba-eta", 0.024, {"constraints": 20}))
-    )
-    features = Job(JobKind.FEATURIZE, {"model": {"name": "gpt2-large"}, "of": aware.id}, (aware.id,))
-    return measure, plain, aware, features, Job(JobKind.SCORE, {"of": features.id}, (features.id,))
+    measure = specs.measure().job
+    prefixes = PrefixRange(make_prefix_set().human_fingerprint, 0, 4)
+    plain, aware = specs.generate(prefixes=prefixes), specs.generate("ba-eta", 0.024, prefixes=prefixes)
+    features = specs.featurize_generated(aware)
+    score = specs.score_generated(aware, human=(), generated=(features.id,))
+    # Stores take whatever order they are told, so that the texts wait for the measurement.
+    texts = [dataclasses.replace(spec.job, needs=(measure.id,)) for spec in (plain, aware)]
+    return measure, *texts, features.job, score.job
+
+
+def sample_instances() -> list[Instance]:
+    """What the sample jobs are for."""
+    measure, plain, aware, features, score = sample_jobs()
+    shared: dict[str, Any] = {"split": "test", "model": "gpt2"}
+    prefix_set = make_prefix_set().human_fingerprint
+    setting: dict[str, Any] = {**shared, "stage": "compare", "stage_position": 1, "prefix_set": prefix_set}
+    return [
+        Instance(
+            name="measure: human text on gpt2",
+            position=0,
+            kind=InstanceKind.MEASURE,
+            stage="measure",
+            stage_position=0,
+            jobs=(("measurement", measure.id),),
+            **shared,
+        ),
+        Instance(
+            name="compare: eta on gpt2",
+            position=1,
+            kind=InstanceKind.GENERATE,
+            method="eta",
+            rule="eta",
+            parameter=0.002,
+            seed=3,
+            jobs=(("texts", plain.id),),
+            **setting,
+        ),
+        Instance(
+            name="compare: tight on gpt2",
+            position=2,
+            kind=InstanceKind.GENERATE,
+            method="tight",
+            rule="ba-eta",
+            parameter=0.024,
+            constraints=20,
+            seed=3,
+            resolution="methods[1]",
+            jobs=(("texts", aware.id), ("features", features.id), ("scores", score.id)),
+            **setting,
+        ),
+    ]
 
 
 def result_of(lease: Lease, seed: int = 0) -> Rows:
@@ -169,7 +214,7 @@ def fill(store: Store, name: str = "demo", at_once: int = 10, config: Mapping[st
     jobs = sample_jobs()
     run_id = store.add_run(name, config, VERSIONS)
     store.add_prefix_set(make_prefix_rows())
-    store.add_jobs(run_id, jobs)
+    store.add_plan(run_id, jobs, [0, 1, 1, 1, 1], sample_instances())
     while leases := store.claim("driver", at_once, 600.0, run_id, workers=["node:1"] * at_once):
         assert all(store.complete_many([(lease, result_of(lease)) for lease in leases]))
     asked = {"match": {"method": "eta", "parameter": 0.002}}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bat.rules import get_rule
-from harness.jobs import Job, JobKind
+from harness.jobs import JobKind
 from harness.jobs.rows import MeasurementRows
 from harness.store import Store, open_reader
 from harness.store.document import render
@@ -19,6 +20,7 @@ from harness.store.queries import QUERIES, NamedQuery
 from harness.store.tables import Base
 from harness.store.tables.texts import STOP_REASONS
 from harness.store.views import ALL
+from tests.harness.jobs import specs
 from tests.harness.store import examples
 from workers.generation import StopReason
 from workers.measurement_record import concatenate
@@ -75,8 +77,8 @@ def test_each_question_has_an_answer(filled: Store, address: str) -> None:
     assert answers["failures"][0]["error"] == "no luck"
     assert len(answers["progress"]) == len(JobKind) + 1
     (best,) = answers["best"]
-    assert (best["model"], best["corpus"], best["method"]) == ("gpt2", "news validation", "ba-eta")
-    assert (best["basis_size"], best["parameter"]) == (20, 0.024)
+    assert (best["model"], best["corpus"], best["method"]) == ("gpt2", "news validation", "tight")
+    assert (best["constraints"], best["parameter"]) == (20, 0.024)
     assert len(answers["side-by-side"]) == 4
     assert answers["endings"][0]["texts"] == 4
     assert {row["status"] for row in answers["effort"]} == {"closed", "unfinished", "above cap"}
@@ -91,10 +93,15 @@ def answer(reader: object, query: NamedQuery) -> list[dict[str, object]]:
 
 def test_rejection_rates_are_those_of_the_rules(store: Store) -> None:
     parts = [examples.make_measurement(200, seed) for seed in range(2)]
-    shared = {"model": "gpt2", "corpus": "news"}
-    jobs = [Job(JobKind.MEASURE, {**shared, "shard": shard}) for shard in range(2)]
-    other = Job(JobKind.MEASURE, {"model": {"name": "gpt2"}, "corpus": "news"})  # labelled alike
-    examples.add(store, *jobs, other)
+    jobs = [specs.measure(documents=(f"d{shard}",)).job for shard in range(2)]
+    other = specs.measure(tolerance=1e-9).job  # labelled alike
+    first = examples.sample_instances()[0]
+    measured_by = [
+        replace(first, jobs=[("measurement", job.id) for job in jobs]),
+        replace(first, name="another", position=1, jobs=[("measurement", other.id)]),
+    ]
+    run_id = store.add_run("demo", examples.CONFIG, examples.VERSIONS)
+    store.add_plan(run_id, [*jobs, other], [0, 0, 0], measured_by)
     for lease, part in zip(store.claim("driver", 3, 600.0), [*parts, parts[0]], strict=True):
         assert store.complete(lease, MeasurementRows(part))
     measured = concatenate(parts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from harness.store.labels import label, labels
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind
 from harness.store import JobState, Resolution, Store, StoreError
+from tests.harness.jobs import specs
 from tests.harness.store import examples
 from tests.harness.store.examples import CONFIG, VERSIONS, add, score_job
 
@@ -125,28 +127,21 @@ def test_a_resolution_is_kept_with_the_jobs_that_decided_it(store: Store) -> Non
     assert store.resolutions(run_id) == [decided]
 
 
-def test_a_specification_gives_a_job_its_labels(store: Store) -> None:
-    spec = {
-        "model": {"name": "gpt2", "dtype": "float16", "revision": None},
-        "corpus": {"name": "news", "split": "test", "revision": "1"},
-        "rule": "ba-eta",
-        "parameter": 0.02,
-        "constraints": 20,
-    }
-    add(store, Job(JobKind.GENERATE, spec), score_job(1, method={"name": "top-k"}, parameter=40))
-    columns = "model, corpus, method, parameter, basis_size"
-    with store.query(f"SELECT {columns} FROM jobs_view ORDER BY kind") as answer:
+def test_labels_become_columns(store: Store) -> None:
+    half = replace(specs.MODEL, dtype="float16")
+    aware = specs.generate("ba-eta", 0.02, model=half)
+    writer = specs.generate()
+    needed = (writer, specs.featurize_human(), specs.featurize_generated())
+    other = store.add_run("other", CONFIG, VERSIONS)
+    store.add_jobs(other, [spec.job for spec in needed])
+    add(store, aware.job, specs.measure().job, specs.score_generated().job)
+    columns = "kind, model, corpus, method, parameter, basis_size"
+    with store.query(f"SELECT {columns} FROM jobs_view WHERE run = 'demo' ORDER BY kind") as answer:
         assert list(answer.rows) == [
-            ("gpt2 float16", "news test", "ba-eta", 0.02, 20),
-            (None, None, "top-k", 40.0, None),
+            ("generate", "gpt2 float16", None, "ba-eta", 0.02, 20),
+            ("measure", "gpt2", "news test", None, None, None),
+            ("score", None, None, None, None, None),
         ]
-
-
-def test_labels_of_odd_specifications() -> None:
-    assert set(labels({}).values()) == {None}
-    assert labels({"parameter": "best"})["parameter"] is None
-    assert label({"name": "gpt2", "dtype": "float32"}) == "gpt2"
-    assert label({"b": 1, "a": [2]}) == '{"a":[2],"b":1}'
 
 
 def test_the_database_itself_refuses_what_the_code_should_never_write(store: Store) -> None:

@@ -34,7 +34,7 @@ def test_jobs_come_in_their_order_and_once(store: Store) -> None:
     assert {lease.owner for lease in first} == {"a"}
     assert {lease.attempt for lease in (*first, *second)} == {1}
     assert first[0].kind is JobKind.SCORE
-    assert first[0].spec == {"number": 1}
+    assert first[0].spec == {"number": 1, "model": None}
     assert first[0].adjustment is None
     assert pickle.loads(pickle.dumps(first)) == first
 
@@ -55,7 +55,7 @@ def test_a_driver_may_claim_for_one_run_only(store: Store) -> None:
 
 
 def test_jobs_of_the_model_at_hand_come_first(store: Store) -> None:
-    large = {"name": "gpt2-xl", "dtype": "float16"}
+    large = "gpt2-xl float16"
     models = ["gpt2", large, None, "gpt2", large]
     add(store, *(score_job(number, model=model) for number, model in enumerate(models)))
     claimed = [lease.spec["number"] for lease in store.claim("a", 3, 600.0, prefer_model=large)]

@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from harness.store.payloads import storable
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
+from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows, storable
 from harness.scoring.scores import ScoreEntry
 from harness.store import JobState, Store, StoreError
 from tests.harness.store import examples

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,12 @@ from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
 from bat.random import Key
 from harness.config import Resolved, Setting, SweepConfig, parse_config
-from harness.jobs import Job, JobKind
+from harness.jobs import CorpusIdentity, Generate, JobKind, ModelIdentity, PrefixRange
 from harness.jobs.rows import GenerationRows, PrefixEntry, PrefixRows
 from harness.planning.finished import stored_identity
 from harness.report.results import Result, Results, Scored
 from harness.store import Lease, Reader, Store, open_store
+from tests.harness.jobs import specs
 from workers.generation import Generation, StopReason
 from workers.traces import Trace
 
@@ -25,8 +25,8 @@ PREFIX_SET = "f" * 64
 PREFIXES = 8
 SHARD = 4
 VERSIONS = {"python": "3.11", "machine": "x86_64", "torch": "2.13"}
-MODEL = {"name": "fake:v=300,d=8", "revision": "abc", "dtype": "float32", "weights": "w1", "tokenizer": "t1"}
-READER_MODEL = {"name": "reader", "revision": None, "dtype": "float32", "weights": "w2", "tokenizer": "t2"}
+MODEL = ModelIdentity("fake:v=300,d=8", "abc", "float32", "w1", "t1")
+READER_MODEL = ModelIdentity("reader", None, "float32", "w2", "t2")
 SETTINGS = (
     Setting("eta", Resolved(0.01)),
     Setting("ba-eta", Resolved(0.05), 4),
@@ -66,7 +66,7 @@ def plain_trace() -> Trace:
 
 
 def decode(model: str, context: Sequence[int], tokens: Sequence[int]) -> list[str]:
-    if model != MODEL["name"]:
+    if model != MODEL.name:
         raise InvalidInputError(f"there is no tokenizer of {model}.")
     assert len(context) == 5
     return [TOKENS[token] for token in tokens]
@@ -79,7 +79,7 @@ def config() -> SweepConfig:
     return parse_config(
         {
             "name": "sampled",
-            "models": [{"name": MODEL["name"], "label": "Small"}],
+            "models": [{"name": MODEL.name, "label": "Small"}],
             "corpus": {"name": "news"},
             "prefixes": {"count": PREFIXES, "shard_size": SHARD},
             "methods": methods,
@@ -88,16 +88,16 @@ def config() -> SweepConfig:
     )
 
 
-def generate_job(setting: Setting, start: int, seed: int = 3) -> Job:
-    spec: dict[str, Any] = {
-        "model": MODEL,
-        "rule": setting.rule,
-        "parameter": getattr(setting.parameter, "value", math.nan),
-        "seed": seed,
-        "sample": 0,
-        "prefixes": {"set": PREFIX_SET, "start": start, "stop": start + SHARD},
-    }
-    return Job(JobKind.GENERATE, spec | ({"constraints": 4} if setting.constraints else {}))
+def generate_job(setting: Setting, start: int, seed: int = 3) -> Generate:
+    assert isinstance(setting.parameter, Resolved)
+    return specs.generate(
+        setting.rule,
+        setting.parameter.value,
+        model=MODEL,
+        seed=seed,
+        prefixes=PrefixRange(PREFIX_SET, start, start + SHARD),
+        constraints=setting.constraints,
+    )
 
 
 def make_store(path: Path) -> Store:
@@ -112,12 +112,10 @@ def make_store(path: Path) -> Store:
     )
     store.add_prefix_set(PrefixRows(PREFIX_SET, "p", "news", "r7", "test", {}, entries))
     jobs = [generate_job(setting, start) for setting in SETTINGS for start in range(0, PREFIXES, SHARD)]
-    corpus = {"name": "news", "revision": "r7", "split": "validation"}
-    unread = Job(
-        JobKind.FEATURIZE, {"model": READER_MODEL, "texts": {"generated": jobs[0].id}}, (jobs[0].id,)
-    )
-    unmeasured = Job(JobKind.MEASURE, {"model": MODEL, "corpus": corpus, "documents": ["d"]})
-    store.add_jobs(run_id, [*jobs, unread, unmeasured])
+    unread = specs.featurize_generated(jobs[0], model=READER_MODEL)
+    corpus = CorpusIdentity("news", "r7", "validation")
+    unmeasured = specs.measure(model=MODEL, corpus=corpus, documents=("d",))
+    store.add_jobs(run_id, [spec.job for spec in (*jobs, unread, unmeasured)])
     for lease in store.claim("driver", 20, 600.0, run_id):
         if lease.kind is JobKind.GENERATE:
             assert store.complete(lease, _texts(lease))
@@ -125,21 +123,21 @@ def make_store(path: Path) -> Store:
 
 
 def _texts(lease: Lease) -> GenerationRows:
-    spec = lease.spec
-    trace = make_trace() if "constraints" in spec else plain_trace()
-    places = range(spec["prefixes"]["start"], spec["prefixes"]["stop"])
+    spec = lease.parse()
+    assert isinstance(spec, Generate)
+    trace = plain_trace() if spec.constraints is None else make_trace()
     return GenerationRows.of(
         PREFIX_SET,
         [
             Generation(
-                prefix_id=f"{place:016x}",
-                key=Key(spec["seed"], "run", f"{place:016x}", 0),
-                text=f"{''.join(TOKENS)} ({spec['rule']} after {place})",
-                stop_reason=StopReason.END if place % 2 else StopReason.LENGTH,
+                prefix_id=f"{index:016x}",
+                key=Key(spec.seed, "run", f"{index:016x}", 0),
+                text=f"{''.join(TOKENS)} ({spec.rule} after {index})",
+                stop_reason=StopReason.END if index % 2 else StopReason.LENGTH,
                 trace=trace,
                 solver_seconds=0.0,
             )
-            for place in places
+            for index in range(spec.prefixes.start, spec.prefixes.stop)
         ],
     )
 
@@ -151,7 +149,7 @@ def make_results(reader: Reader, **changes: Any) -> Results:
         "stage": "compare",
         "split": "test",
         "model": "Small",
-        "model_name": MODEL["name"],
+        "model_name": MODEL.name,
         "resolution": None,
         "prefix_set": PREFIX_SET,
     }

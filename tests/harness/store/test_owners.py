@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness.driver.owners import is_dead, new_owner
 
 from harness.store import Store
+from harness.store.owners import is_dead, new_owner
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 
 
 def gone() -> str:
     """The name of a driver that has ended."""
     ended = subprocess.run(
-        [sys.executable, "-c", "from harness.driver.owners import new_owner; print(new_owner())"],
+        [sys.executable, "-c", "from harness.store.owners import new_owner; print(new_owner())"],
         check=True,
         capture_output=True,
         text=True,
