@@ -54,9 +54,9 @@ def hub() -> Iterable[Finding]:
 
 def database(address: str) -> Iterable[Finding]:
     """Whether a sweep could write to the database, which is left as it is."""
-    from harness.database_checks import find_schema_version
     from harness.store import open_store
     from harness.store.addresses import check_file, check_room, file_of, parse_address, shown
+    from harness.store.checks import find_schema_version
     from harness.words import counted
 
     url = parse_address(address)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from harness.named_queries import NAMED_QUERIES
 from harness.store import RetryPolicy, open_store
+from harness.store.queries import NAMED_QUERIES
 from tests.harness import stores
 from tests.harness.store import examples
 from tests.harness.store.conftest import postgresql_address, postgresql_server  # noqa: F401

@@ -73,7 +73,7 @@ def test_failures_are_told_with_advice_and_exit_with_1(
         ["Not", "ready:", "1 check failed, 1 warning."],
     ]
     monkeypatch.setattr(harness.doctor, "checks", lambda address, deep=False: {"poor": made["poor"]})
-    assert run_command(capsys, "doctor").endswith("Ready for sweeps, 1 warning.\n")
+    assert run_command(capsys, "doctor").endswith("Ready to run sweeps, 1 warning.\n")
 
 
 def test_every_check_is_made_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
