@@ -75,7 +75,7 @@ def test_files_by_the_ending_of_their_name(
             assert [tuple(row.values()) for row in json.loads(path.read_text())] == COUNTED
         case "parquet":
             assert [tuple(row.values()) for row in pq.read_table(path).to_pylist()] == COUNTED
-    assert "is there already" in ask(capsys, address, JOBS, "-o", str(path), code=1)
+    assert "already exists" in ask(capsys, address, JOBS, "-o", str(path), code=1)
     ask(capsys, address, "SELECT 5 AS five", "-o", str(path), "--force")
     assert [entry.name for entry in tmp_path.iterdir() if "results.db" not in entry.name] == [path.name]
 
