@@ -62,6 +62,9 @@ def sample(
 ) -> None:
     """Continue a prompt, with tokens coloured by how they were accepted.
 
+    A legend below the text explains the colours. Underlined tokens were drawn after
+    others were rejected. The same prompt, settings and seed give the same text.
+
     Examples:
 
         bat-harness sample --prompt "The mayor said"

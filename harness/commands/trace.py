@@ -36,6 +36,9 @@ def trace(
 ) -> None:
     """Trace a number of a report back to its jobs and rows.
 
+    Prints how the number was computed, the jobs behind it, and queries that show
+    their rows.
+
     Examples:
 
         bat-harness trace comparison eta=0.002 MAUVE

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import nullcontext
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness import sample_sweeps
 from harness.commands import demo as command
-from harness.config import load_config
+from harness.config import load_config, to_yaml
+from harness.driver import cluster
+from tests.harness.driver.sweeps import LocalPool, tiny_sweep
 from tests.harness.stores import run_command
 from workers.assets import EmbeddedAsset
 
@@ -29,7 +33,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...], d
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(EmbeddedAsset, "find", lambda self: tmp_path)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: ModuleSpec(name, None))
+    find_spec = importlib.util.find_spec
+    readers = {name: ModuleSpec(name, None) for name in ("gguf", "accelerate")}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: readers.get(name) or find_spec(name))
 
 
 def test_it_runs_the_demo_and_reports_with_the_model(
@@ -46,6 +52,26 @@ def test_it_runs_the_demo_and_reports_with_the_model(
     assert ran == {"db": "sqlite:///demo.db"}
     assert reported == (Path("demo-report"), ["demo"])
     assert options == {"db": "sqlite:///demo.db", "with_model": True, "force": False}
+
+
+def test_a_smaller_demo_from_beginning_to_end(
+    installed: None,
+    text_corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sweep = tmp_path / "demo.yaml"
+    sweep.write_text(to_yaml(tiny_sweep(text_corpus, name="demo")))
+    monkeypatch.setattr(sample_sweeps, "find_sample", lambda name: tmp_path / name)
+    monkeypatch.setattr(cluster, "connected", lambda address, ship_code: nullcontext())
+    monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())
+    arguments = ("demo", "--db", str(tmp_path / "demo.db"), "-o", str(tmp_path / "report"))
+    for _ in range(2):  # the second time resumes a sweep that is done, and replaces the report
+        printed = run_command(capsys, *arguments)
+        assert f"Report: {tmp_path / 'report' / 'report.html'}" in printed
+        (tmp_path / "report" / "report.html").write_text("old")
+        assert "Methods by MAUVE" in printed
 
 
 def test_its_own_report_is_replaced_and_other_files_are_not(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,14 @@ def test_the_sample_sweeps_are_written_and_can_be_used(
     for sweep in folder.glob("*.yaml"):
         load_config(sweep)
     assert (folder / "cluster" / "start-by-hand.sh").stat().st_mode & 0o111
+
+
+def test_a_wheel_has_every_sample_sweep() -> None:
+    project = tomllib.loads((CONFIGS.parent / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["harness"]
+    harness = CONFIGS.parent / "harness"
+    shipped = {path.resolve() for pattern in patterns for path in harness.glob(pattern)}
+    assert {path.resolve() for path in CONFIGS.rglob("*") if path.is_file()} <= shipped
 
 
 def test_existing_files_are_kept_unless_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
