@@ -39,9 +39,7 @@ $(STAMP): pyproject.toml constraints.txt Makefile
 	@echo "Ready: $(VENV)"
 
 demo: setup ## Compare plain and basis-aware rules on the demo model, with a report at the end
-	@echo "The demo takes about ten minutes on two cores. Interrupted, it goes on where it was: make demo"
-	$(BIN)/bat-harness run configs/demo.yaml --db $(DEMO_DB)
-	$(BIN)/bat-harness report demo --db $(DEMO_DB) --output demo-report --with-model --force
+	$(BIN)/bat-harness demo --db $(DEMO_DB) --output demo-report
 
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup

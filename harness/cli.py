@@ -1,4 +1,4 @@
-"""The command line: what is common to all commands. Each command is a file of harness/commands."""
+"""The command line: all commands, grouped by purpose, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import errno
 import importlib.metadata
 import io
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from harness.commands import (
     database,
+    demo,
     doctor,
     export,
+    init,
     next_tokens,
     plan,
     preview,
@@ -27,38 +30,61 @@ from harness.commands import (
     trace,
 )
 
+
+class _Flags:
+    """Shows flags in the help by their names alone, without a type."""
+
+    def get_params(self, context: Any) -> Any:
+        parameters = super().get_params(context)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_Flags, TyperCommand):
+    pass
+
+
+class _Group(_Flags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="bat-harness",
-    help="Basis-aware threshold sampling, measured.",
+    help="Evaluate how language models are sampled: basis-aware threshold sampling and its alternatives.",
+    cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; a mistake the project foresaw prints as one sentence and exits with 1."""
+    """Run the command line. Expected errors are printed without a traceback, and exit with code 1."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows its number instead
+        if isinstance(stream, io.TextIOWrapper):  # characters that the terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments)
     except Exception as error:
-        # Imported late, like everything that brings in torch: --help should not wait for it.
+        # Imported late, like everything that imports torch, so that --help is fast.
         from bat.errors import BatError
 
         if isinstance(error, BatError):
             sentence = str(error)
         elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            # Files of ours are told with their names; what is left is where the output goes.
-            sentence = "the output cannot be written: its disk is full. Make room, or send it elsewhere."
+            # Errors of our own files name the file; this one comes from standard output.
+            sentence = (
+                "the output cannot be written: the disk is full. Free some space, or redirect the output."
+            )
         else:
             raise
         sys.stderr.write(f"error: {sentence}\n")
         sys.exit(1)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"bat-harness {importlib.metadata.version('bat-harness')}")
         raise typer.Exit
 
@@ -72,16 +98,40 @@ def _options(
     pass
 
 
-app.command()(preview.preview)
-app.command("next")(next_tokens.next_tokens)
-app.command()(sample.sample)
-app.command()(plan.plan)
-app.command()(run.run)
-app.command()(status.status)
-app.command()(retry.retry)
-app.command()(query.query)
-app.command()(export.export)
-app.command()(report.report)
-app.command()(trace.trace)
-app.add_typer(database.app)
-app.command()(doctor.doctor)
+# In the order of the help.
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Try it": {
+        "demo": demo.demo,
+        "sample": sample.sample,
+        "next": next_tokens.next_tokens,
+        "preview": preview.preview,
+    },
+    "Run sweeps": {
+        "init": init.init,
+        "plan": plan.plan,
+        "run": run.run,
+        "status": status.status,
+        "retry": retry.retry,
+    },
+    "Read results": {
+        "report": report.report,
+        "trace": trace.trace,
+        "query": query.query,
+        "export": export.export,
+    },
+    "Maintenance": {"doctor": doctor.doctor},
+}
+for _purpose, _commands in _COMMANDS.items():
+    for _name, _function in _commands.items():
+        app.command(_name, cls=_Command, rich_help_panel=_purpose)(_function)
+
+_database = typer.Typer(cls=_Group, no_args_is_help=True)
+for _name, _function in (
+    ("migrate", database.migrate),
+    ("version", database.version),
+    ("check", database.check),
+):
+    _database.command(_name, cls=_Command)(_function)
+app.add_typer(
+    _database, name="db", help="Migrate or check the results database.", rich_help_panel="Maintenance"
+)

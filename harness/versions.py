@@ -1,4 +1,4 @@
-"""Which versions made a result: for provenance, and for the question why two machines disagree."""
+"""Versions of the software and the processor that made a result, stored with every run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LIBRARIES = (
 
 
 def library_versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that results depend on, and what the driver runs on."""
-    found = {
+    """The versions of Python and of the libraries that results depend on, and the machine of the driver."""
+    versions = {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "processor": _processor(),
@@ -24,17 +24,17 @@ def library_versions() -> dict[str, str]:
     }
     for name in _LIBRARIES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _processor() -> str:
-    """The name of the processor: Linux has it in a file, other systems tell it themselves."""
+    """The name of the processor, from /proc/cpuinfo on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"

@@ -98,7 +98,7 @@ def test_only_the_harness_is_left_to_import_the_database() -> None:
         ("bat", "from importlib import import_module\nimport_module(f'bat.{name}')", set()),
         ("bat", "from importlib import import_module\nimport_module(f'bat{name}')", {"<dynamic import>"}),
         ("workers", "from sqlalchemy.orm import Session", {"sqlalchemy"}),
-        ("workers", "from harness import preview", {"harness"}),
+        ("workers", "from harness import explore", {"harness"}),
         ("bat", "import os, numpy.linalg\nfrom . import basis\nfrom ..errors import BatError", set()),
         (
             "workers",

@@ -1,24 +1,26 @@
-"""The commands of the command line, one file each, and what they share.
+"""The commands of the command line. A command parses its options, calls the harness and prints.
 
-    preview.py       bat-harness preview
-    next_tokens.py   bat-harness next (its table: next_table.py)
+A command NAME is in NAME.py; where it draws more than a few lines, in NAME_view.py:
+
+    demo.py          bat-harness demo
     sample.py        bat-harness sample
+    next_tokens.py   bat-harness next (next_view.py)
+    preview.py       bat-harness preview
+    init.py          bat-harness init
     plan.py          bat-harness plan
     run.py           bat-harness run
-    status.py        bat-harness status (its picture: status_view.py)
+    status.py        bat-harness status (status_view.py)
     retry.py         bat-harness retry
-    query.py         bat-harness query (its table: rows_view.py)
+    report.py        bat-harness report (report_view.py)
+    trace.py         bat-harness trace
+    query.py         bat-harness query (query_view.py)
     export.py        bat-harness export
-    database.py      bat-harness db migrate, version, check
     doctor.py        bat-harness doctor
+    database.py      bat-harness db migrate, version, check
 
-    options.py       options that several commands take, described once
-    runs.py          which run a command is about
-    exits.py         exit codes
-    console.py       where results and progress are written
-    tables.py        the look of tables
-    prompts.py       from a prompt to token ids, and tokens made visible
-    document.py      docs/commands.md, from the commands themselves
+    options.py       options that several commands share, and the runs that they name
+    console.py       output, progress, tables, exit codes
+    reference.py     writes the reference in docs/commands.md
 
-A command's file imports nothing heavy at the top: `bat-harness --help` reads all of them.
+Command modules import nothing heavy at the top, because `bat-harness --help` imports all of them.
 """

@@ -1,13 +1,18 @@
-"""Where commands write: results to the output, bars for what takes a while to the error stream."""
+"""How commands talk to people: results on standard output, progress on standard error, exit codes."""
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -18,25 +23,65 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
 from rich.text import Text
 
-# Told the name and the size of a long step as it begins, returns what to call with the amount done so far.
+# Called when a long step begins, with its title and total; returns a function to call with the amount done.
 Stage = Callable[[str, int], Callable[[int], None]]
 
-
+_PROGRAM = "bat-harness"
 _WIDTH_OF_FILES = 160
 _SECONDS_BETWEEN_LINES = 15.0
 
 
+class ExitCode(IntEnum):
+    """The exit codes of all commands."""
+
+    DONE = 0
+    MISTAKE = 1
+    USAGE = 2
+    UNFINISHED = 3
+    INTERRUPTED = 130
+
+
+EXIT_MEANINGS = {
+    ExitCode.DONE: "success",
+    ExitCode.MISTAKE: "invalid input, or a problem with the machine or the database; the message says which",
+    ExitCode.USAGE: "unknown option, or missing argument",
+    ExitCode.UNFINISHED: "the sweep cannot finish because jobs failed (`run` and `status --check`)",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C before the end",
+}
+
+
+def program_name() -> str:
+    """How people call this program: by its name if it is on the PATH, otherwise by its path."""
+    called = Path(sys.argv[0])
+    if called.name != _PROGRAM or shutil.which(_PROGRAM):
+        return _PROGRAM
+    relative = os.path.relpath(called)
+    return str(called) if relative.startswith("..") else relative
+
+
+def plain_table() -> Table:
+    """A table with a line below its header and two spaces between its columns."""
+    return Table(
+        box=box.SIMPLE,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="bold",
+    )
+
+
 def get_console() -> Console:
-    """Return the console of results. A file or pipe has no width of its own, and is given a generous one."""
+    """The console for results. Files and pipes have no width, so they get a generous one."""
     console = Console()
     unlimited = not console.is_terminal and "COLUMNS" not in os.environ
     return Console(width=_WIDTH_OF_FILES) if unlimited else console
 
 
 class _Counts(MofNCompleteColumn):
-    """How many of how many, for what can be counted."""
+    """Done and total, for steps that have a total."""
 
     def render(self, task: Task) -> Text:
         return Text() if task.total is None else super().render(task)
@@ -57,7 +102,7 @@ def _progress(*, transient: bool = False) -> Progress:
 
 @contextmanager
 def stages(*, transient: bool = False) -> Iterator[Stage]:
-    """Show a bar for each step begun inside; transient ones are wiped off a terminal, and for it alone."""
+    """Show a bar for each step begun inside. Transient bars are for terminals only, and erased at the end."""
     with _progress(transient=transient) as progress:
 
         def stage(title: str, total: int) -> Callable[[int], None]:
@@ -68,7 +113,7 @@ def stages(*, transient: bool = False) -> Iterator[Stage]:
 
 
 class Bars:
-    """Bars that are known by name, and whose totals may grow."""
+    """Progress bars by name, whose totals may grow."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -76,30 +121,30 @@ class Bars:
         self._step: TaskID | None = None
 
     def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Show how far things are: what is done of how many."""
+        """Show (done, total) for each name."""
         for name, (done, total) in counts.items():
             if name not in self._tasks:
                 self._tasks[name] = self._progress.add_task(name, total=total)
             self._progress.update(self._tasks[name], completed=done, total=total)
 
     def begin(self, step: str) -> None:
-        """Show what goes on before there is anything to count, in the place of what went on before."""
+        """Show a step that has no total, instead of the previous one."""
         self.end_step()
         self._step = self._progress.add_task(step, total=None)
 
     def end_step(self) -> None:
-        """Show nothing but what is counted from now on."""
+        """Remove the current step; only the bars with totals stay."""
         if self._step is not None:
             self._progress.remove_task(self._step)
             self._step = None
 
     def say(self, text: str, style: str = "") -> None:
-        """Write a line above the bars; written past them, it would be drawn over."""
+        """Write a line above the bars, which would otherwise overwrite it."""
         self._progress.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 class Lines:
-    """The same for a file, which cannot be drawn over: a line now and then, when something has changed."""
+    """The same for files, which cannot be redrawn: a line now and then, when something has changed."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -107,7 +152,7 @@ class Lines:
         self._at = -math.inf
 
     def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Write a line if it is time for one, or all is done."""
+        """Write a line if the last one is old enough, or everything is done."""
         complete = all(done == total for done, total in counts.values())
         waited = time.monotonic() - self._at >= _SECONDS_BETWEEN_LINES
         if dict(counts) != self._shown and (waited or complete):
@@ -115,11 +160,11 @@ class Lines:
             self.say(", ".join(f"{name} {done}/{total}" for name, (done, total) in counts.items()))
 
     def begin(self, step: str) -> None:
-        """Write what goes on now."""
+        """Write the name of the step."""
         self.say(f"{step} ...")
 
     def end_step(self) -> None:
-        """A line stands for itself."""
+        """Nothing to do: lines stay."""
 
     def say(self, text: str, style: str = "") -> None:
         """Write a line."""
@@ -128,7 +173,7 @@ class Lines:
 
 @contextmanager
 def growing_bars() -> Iterator[Bars | Lines]:
-    """Show how far things are while inside, on the error stream: bars on a terminal, lines in a file."""
+    """Show progress on standard error while inside: bars on a terminal, lines in a file."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield Lines(console)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import typer
 
-from harness.commands import exits, options
-from harness.commands.console import get_console
-
-app = typer.Typer(name="db", help="Look after the results database.", no_args_is_help=True)
+from harness.commands import options
+from harness.commands.console import ExitCode, get_console, plain_table
 
 
-@app.command()
 def migrate(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Json = False) -> None:
-    """Bring a database to the version of its tables that this bat-harness knows, creating it if need be.
+    """Upgrade a database to this version's schema, or create it.
 
-    Stop all sweeps on it and keep a copy before. All is done in one
-    transaction: after an error the database is as it was.
+    Stop all sweeps that use the database and back it up first. The migration is
+    one transaction: after an error the database is unchanged.
+
+    Examples:
+
+        bat-harness db migrate --db results.db
+        bat-harness db migrate --db postgresql://me@server/results
     """
     from harness.planning.older_runs import fill_in_instances
     from harness.store import migrate as bring_up_to_date
@@ -31,64 +32,75 @@ def migrate(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Js
     if as_json:
         typer.echo(json.dumps({"before": before, "after": after}))
     elif before is None:
-        typer.echo(f"Created the tables, version {after}.")
+        typer.echo(f"Created the tables, schema version {after}.")
     elif before == after:
-        typer.echo(f"Nothing to do: the tables have version {after} already.")
+        typer.echo(f"Nothing to do: the schema version is already {after}.")
     else:
-        typer.echo(f"Brought the tables from version {before} to {after}.")
+        typer.echo(f"Migrated the schema from version {before} to {after}.")
 
 
-@app.command()
 def version(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Json = False) -> None:
-    """Show the version of a database's tables, and the one that this bat-harness knows.
+    """Show the schema version of a database, and the one this bat-harness needs.
 
-    Exits with 1 where they differ.
+    The exit code is 1 if they differ.
+
+    Examples:
+
+        bat-harness db version
+        bat-harness db version --db results.db --json
     """
-    from harness.database_checks import find_schema_version
     from harness.store import SCHEMA_VERSION
     from harness.store.addresses import parse_address, shown
+    from harness.store.checks import find_schema_version
 
-    found, address = find_schema_version(db), shown(parse_address(db))
+    stored, address = find_schema_version(db), shown(parse_address(db))
     if as_json:
-        typer.echo(json.dumps({"database": address, "version": found, "known": SCHEMA_VERSION}))
+        typer.echo(json.dumps({"database": address, "version": stored, "known": SCHEMA_VERSION}))
     else:
-        typer.echo(f"{address}: {'empty' if found is None else f'version {found}'}")
+        typer.echo(f"{address}: {'empty' if stored is None else f'version {stored}'}")
         typer.echo(f"This bat-harness: version {SCHEMA_VERSION}")
-        if found != SCHEMA_VERSION:
-            is_newer = found is not None and found > SCHEMA_VERSION
+        if stored != SCHEMA_VERSION:
+            is_newer = stored is not None and stored > SCHEMA_VERSION
             advice = (
                 "Install a newer bat-harness." if is_newer else f"Run: bat-harness db migrate --db {address}"
             )
             typer.echo(advice)
-    if found != SCHEMA_VERSION:
-        raise typer.Exit(exits.MISTAKE)
+    if stored != SCHEMA_VERSION:
+        raise typer.Exit(ExitCode.MISTAKE)
 
 
-@app.command()
 def check(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Json = False) -> None:
-    """Check that a database is whole: its file, and that results and queue agree. Reads all of it.
+    """Check a database: its file, its references, and that jobs and results agree.
 
-    Exits with 1 where something is broken.
+    Reads the whole database. The exit code is 1 if a check fails.
+
+    Examples:
+
+        bat-harness db check
+        bat-harness db check --db results.db --json
     """
     from rich.text import Text
 
-    from harness.commands.tables import plain_table
-    from harness.database_checks import check_database
     from harness.store import open_reader
+    from harness.store.checks import check_database
 
     with open_reader(db) as reader:
         findings = check_database(reader)
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        records = [
+            {"promise": finding.invariant, "broken": finding.violations, "example": finding.example}
+            for finding in findings
+        ]
+        typer.echo(json.dumps(records, indent=2))
     else:
         table = plain_table()
         table.add_column("")
-        table.add_column("in a whole database")
-        table.add_column("broken by", overflow="fold")
+        table.add_column("check")
+        table.add_column("violations", overflow="fold")
         for finding in findings:
-            word = Text("broken", "bold red") if finding.broken else Text("holds", "green")
-            example = f"{finding.broken:,}, such as {finding.example}" if finding.broken else ""
-            table.add_row(word, finding.promise, Text(example))
+            result = Text("failed", "bold red") if finding.violations else Text("ok", "green")
+            example = f"{finding.violations:,}, such as {finding.example}" if finding.violations else ""
+            table.add_row(result, finding.invariant, Text(example))
         get_console().print(table)
-    if any(finding.broken for finding in findings):
-        raise typer.Exit(exits.MISTAKE)
+    if any(finding.violations for finding in findings):
+        raise typer.Exit(ExitCode.MISTAKE)

@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from harness.commands import exits, options
-from harness.commands.console import get_console, stages
+from harness.commands import options
+from harness.commands.console import ExitCode, get_console, stages
 
 if TYPE_CHECKING:
     from harness.doctor import Finding
@@ -23,14 +23,19 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 def doctor(
     db: options.Database = options.DEFAULT_DATABASE,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Start a Ray of this machine's own too, which takes a while.")
+        bool, typer.Option("--deep", help="Also start a local Ray, which takes a few seconds.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Check whether this machine can run sweeps, and say what to do where it cannot.
+    """Check that this machine can run sweeps, with advice if it cannot.
 
-    Exits with 1 if something fails that every sweep needs. What is only a
-    warning keeps some sweeps from running: those that read from the hub, say.
+    The exit code is 1 if something is missing that every sweep needs. Warnings
+    concern only some sweeps, such as those that download models from the hub.
+
+    Examples:
+
+        bat-harness doctor
+        bat-harness doctor --deep --db postgresql://me@server/results
     """
     with stages(transient=True) as stage:
         from harness.doctor import checks, examine
@@ -43,7 +48,7 @@ def doctor(
     else:
         _print(findings)
     if failed:
-        raise typer.Exit(exits.MISTAKE)
+        raise typer.Exit(ExitCode.MISTAKE)
 
 
 def _print(findings: Sequence[Finding]) -> None:
@@ -60,8 +65,10 @@ def _print(findings: Sequence[Finding]) -> None:
         table.add_row(Text(finding.health, _STYLES[finding.health]), finding.name, text)
     console = get_console()
     console.print(table)
-    failures, warnings = (sum(one.health == health for one in findings) for health in ("fail", "warn"))
-    verdict = Text("Ready for sweeps", "bold green")
+    failures, warnings = (
+        sum(finding.health == health for finding in findings) for health in ("fail", "warn")
+    )
+    verdict = Text("Ready to run sweeps", "bold green")
     if failures:
         verdict = Text(f"Not ready: {counted(failures, 'check')} failed", "bold red")
     if warnings:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
-from harness.commands.runs import choose_run
+from harness.commands.console import get_console, plain_table, stages
 
 if TYPE_CHECKING:
     from harness.export.run_files import ExportedFile
@@ -19,27 +18,35 @@ if TYPE_CHECKING:
 def export(
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="DIR", show_default=False, help="A new or empty folder."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", show_default=False, help="Folder to write to, new or empty."
+        ),
     ],
     run: options.RunName = None,
     db: options.Database = options.DEFAULT_DATABASE,
     output_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="What tables are written as: parquet or csv.")
+        str, typer.Option("--format", metavar="NAME", help="File format of the tables: parquet or csv.")
     ] = "parquet",
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write everything a run found to files: a table for each kind of result, its sweep and its versions.
+    """Export all results of a run as Parquet or CSV files.
 
-    Every token of every text has a row in the table of tokens. A sweep may go
-    on meanwhile; the jobs that are done when the export begins are in it.
+    Writes a table for each kind of result, the sweep, and the versions of the
+    software. The table of tokens has a row for each generated token. A sweep may
+    be running: jobs that are done when the export starts are included.
+
+    Examples:
+
+        bat-harness export --output results
+        bat-harness export demo --output results-csv --format csv --force
     """
     from harness.export.run_files import export_run
     from harness.export.tables import TABLES
     from harness.store import open_reader
 
     with open_reader(db) as reader, stages(transient=True) as stage:
-        chosen = choose_run(reader, run)
+        chosen = options.choose_run(reader, run)
         written = export_run(
             reader,
             chosen,
@@ -50,7 +57,7 @@ def export(
         )
     if as_json:
         records = [
-            {"file": str(one.path), "rows": one.rows, "bytes": one.path.stat().st_size} for one in written
+            {"file": str(file.path), "rows": file.rows, "bytes": file.path.stat().st_size} for file in written
         ]
         typer.echo(json.dumps({"run": chosen.id, "name": chosen.name, "files": records}, indent=2))
     else:
@@ -58,16 +65,14 @@ def export(
 
 
 def _print(folder: Path, written: list[ExportedFile]) -> None:
-    from harness.commands.tables import plain_table
-
     table = plain_table()
     table.add_column("file", no_wrap=True)
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("a row is")
-    for one in written:
-        rows = "" if one.rows is None else f"{one.rows:,}"
-        table.add_row(one.path.name, rows, _size(one.path.stat().st_size), one.meaning)
+    table.add_column("contents")
+    for file in written:
+        rows = "" if file.rows is None else f"{file.rows:,}"
+        table.add_row(file.path.name, rows, _size(file.path.stat().st_size), file.meaning)
     console = get_console()
     console.print(table)
     console.print(f"Written to {folder}", soft_wrap=True, highlight=False)

@@ -11,14 +11,14 @@ import typer
 
 from harness.commands import options
 from harness.commands.console import get_console, stages
-from harness.commands.next_table import print_note, print_table
+from harness.commands.next_view import print_note, print_table
 
 if TYPE_CHECKING:
-    from harness.next_token import NextTokens
+    from harness.explore.next_token import NextTokens
     from workers.models import LanguageModel
 
-# The paper's choices that reject alike shares of human text (12 to 13%), and the parameters at which their
-# basis-aware forms reject as much: `bat-harness preview --tokens 2000`, demo model and corpus.
+# Three of the paper's choices with similar rejection rates (12 to 13% of human text), and the parameters at
+# which their basis-aware forms reject as much: `bat-harness preview --tokens 2000`.
 DEFAULT_METHODS = (
     "epsilon=0.0009",
     "ba-epsilon=0.0042",
@@ -30,47 +30,58 @@ DEFAULT_METHODS = (
 
 
 def next_tokens(
-    prompt: Annotated[str, typer.Argument(help="What the next token should follow.", show_default=False)],
+    prompt: Annotated[
+        str, typer.Argument(metavar="PROMPT", help="The text before the next token.", show_default=False)
+    ],
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             metavar="NAME=VALUE",
             show_default=False,
-            help="A column, for example ba-eta=0.048; may be given several times.",
+            help="A method to show as a column, such as ba-eta=0.048. Repeatable.",
         ),
     ] = None,
     tokens: Annotated[
         int,
         typer.Option(
-            help="How many tokens to show: half of them the likeliest, the others the likeliest on which "
-            "basis-aware methods and their plain forms differ."
+            metavar="N",
+            help="How many tokens to show: half are the likeliest; the rest are the likeliest on which a "
+            "basis-aware method and its plain form differ.",
         ),
     ] = 20,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show every token that some method accepts, and count them.")
+        bool, typer.Option("--all", help="Show and count every token that any method accepts.")
     ] = False,
     critical: Annotated[
-        bool, typer.Option("--critical", help="Show from which threshold on a token is refused.")
+        bool,
+        typer.Option(
+            "--critical", help="Show each token's critical threshold, from which on it is rejected."
+        ),
     ] = False,
     model: options.Model = options.DEFAULT_MODEL,
     revision: options.Revision = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
-    document_start: options.DocumentStart = True,
+    no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the likeliest next tokens after a prompt, and which methods would accept them.
+    """Show the next tokens after a prompt, and which methods accept them.
 
-    Without --method, the columns are epsilon=0.0009, eta=0.002 and nucleus=0.89,
-    which the paper chose, each with its basis-aware form at the parameter that
-    rejects as much human text: 0.0042, 0.048 and 0.76, measured on smollm2-135m
-    by bat-harness preview --tokens 2000. Other models need other parameters.
+    Without --method, the columns are the paper's epsilon=0.0009, eta=0.002 and
+    nucleus=0.89, each beside its basis-aware form at the parameter that rejects as
+    much human text: 0.0042, 0.048 and 0.76. These were measured on smollm2-135m
+    with bat-harness preview --tokens 2000; other models need other parameters.
+
+    Examples:
+
+        bat-harness next "The mayor said"
+        bat-harness next "The mayor said" --method eta=0.002 --method ba-eta=0.048 --all
     """
     from bat.rules import get_rule
-    from harness.commands.prompts import encode_prompt
-    from harness.next_token import next_distribution, tabulate
+    from harness.explore.next_token import next_distribution, tabulate
+    from harness.explore.prompts import encode_prompt
 
     rules = [get_rule(name) for name in method or DEFAULT_METHODS]
     with stages(transient=True) as stage:
@@ -78,42 +89,42 @@ def next_tokens(
         from workers import models
 
         language_model = models.load(model, device, dtype, revision)
-        token_ids = encode_prompt(language_model, prompt, document_start=document_start)
+        token_ids = encode_prompt(language_model, prompt, document_start=not no_document_start)
         probs = next_distribution(language_model, token_ids)
-        needed = critical or any(rule.basis_aware for rule in rules)
-        basis = language_model.basis(constraints) if needed else None
+        needs_basis = critical or any(rule.basis_aware for rule in rules)
+        basis = language_model.basis(constraints) if needs_basis else None
         loading(1)
-        found = tabulate(
+        table = tabulate(
             probs,
             rules,
             basis,
             tokens=tokens,
             everything=everything,
             critical=critical,
-            progress=stage("Asking about all tokens", len(rules)) if everything else None,
+            progress=stage("Checking all tokens", len(rules)) if everything else None,
         )
     if as_json:
-        typer.echo(json.dumps(_record(found, language_model, token_ids), indent=2))
+        typer.echo(json.dumps(_record(table, language_model, token_ids), indent=2))
         return
-    print_table(get_console(), found, language_model, token_ids)
+    print_table(get_console(), table, language_model, token_ids)
     if method is None:
-        here = "" if model == options.DEFAULT_MODEL else "; other models need other parameters"
+        warning = "" if model == options.DEFAULT_MODEL else "; other models need other parameters"
         print_note(
             get_console(),
-            "Each basis-aware method rejects as much human text as the plain one before it, measured on "
-            f"{options.DEFAULT_MODEL}{here}.",
+            "Each basis-aware method rejects as much human text as the plain one to its left, measured on "
+            f"{options.DEFAULT_MODEL}{warning}.",
         )
 
 
-def _record(found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> dict[str, Any]:
-    """Everything in plain values; ``token`` spells undecodable bytes as lone surrogates."""
-    from harness.commands.prompts import token_text
+def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> dict[str, Any]:
+    """The table as plain values; in ``token``, undecodable bytes are lone surrogates."""
+    from harness.explore.prompts import token_text
 
-    names = [str(method.rule) for method in found.methods]
+    names = [str(method.rule) for method in table.methods]
     return {
         "model": asdict(language_model.info),
         "token_ids": list(token_ids),
-        "entropy": found.entropy,
+        "entropy": table.entropy,
         "methods": [
             {
                 "method": name,
@@ -121,7 +132,7 @@ def _record(found: NextTokens, language_model: LanguageModel, token_ids: Sequenc
                 "accepted": method.accepted,
                 "undecided": method.undecided,
             }
-            for name, method in zip(names, found.methods, strict=True)
+            for name, method in zip(names, table.methods, strict=True)
         ],
         "tokens": [
             {
@@ -132,6 +143,6 @@ def _record(found: NextTokens, language_model: LanguageModel, token_ids: Sequenc
                 "verdicts": dict(zip(names, row.verdicts, strict=True)),
                 **({} if row.critical is None else {"critical_threshold": row.critical}),
             }
-            for row in found.rows
+            for row in table.rows
         ],
     }

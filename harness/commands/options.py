@@ -1,17 +1,21 @@
-"""Options that several commands take, each described once. Defaults belong to the commands."""
+"""Options that several commands share, each described once, and the runs that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from harness.store import Reader, Run
 
 DEFAULT_MODEL = "smollm2-135m"
 DEFAULT_DATABASE = "sqlite:///results.db"
 
 Sweep = Annotated[
-    Path, typer.Argument(metavar="SWEEP", show_default=False, help="A sweep, such as configs/demo.yaml.")
+    Path, typer.Argument(metavar="SWEEP", show_default=False, help="The sweep, such as configs/demo.yaml.")
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -19,7 +23,7 @@ Overrides = Annotated[
         "--set",
         metavar="PATH=VALUE",
         show_default=False,
-        help="Another value than the sweep has, such as prefixes.count=100; may be given several times.",
+        help="Override a value of the sweep, such as prefixes.count=100. Repeatable.",
     ),
 ]
 
@@ -28,7 +32,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="smollm2-135m (embedded), a model of the hub, a folder, a .gguf file, or fake:v=1000,d=16.",
+        help="smollm2-135m (the demo model), a hub model, a folder, a .gguf file, or fake:v=1000,d=16.",
     ),
 ]
 Revision = Annotated[
@@ -37,29 +41,27 @@ Revision = Annotated[
 ]
 Device = Annotated[
     str,
-    typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps, or auto: a GPU if there is one."),
+    typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps, or auto (a GPU if there is one)."),
 ]
 Dtype = Annotated[
-    str, typer.Option("--dtype", metavar="NAME", help="Numbers to compute with: float32, bfloat16, float16.")
+    str, typer.Option("--dtype", metavar="NAME", help="Precision: float32, bfloat16 or float16.")
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", help="Where random numbers start: the same seed draws the same again.")
+    int, typer.Option("--seed", metavar="N", help="Random seed. The same seed gives the same result.")
 ]
 Constraints = Annotated[
     int,
     typer.Option(
-        "--constraints", help="How many directions of the output matrix basis-aware methods look at."
+        "--constraints",
+        metavar="N",
+        help="How many singular vectors of the output matrix basis-aware methods use.",
     ),
 ]
-DocumentStart = Annotated[
+NoDocumentStart = Annotated[
     bool,
-    typer.Option(
-        " /--no-document-start",
-        show_default=False,
-        help="Begin with the prompt itself, without the token that stands between documents.",
-    ),
+    typer.Option("--no-document-start", help="Do not put the start-of-document token before the prompt."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every number in full.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, with numbers in full precision.")]
 
 
 def _address(db: str) -> str:
@@ -73,15 +75,36 @@ Database = Annotated[
         metavar="URL",
         envvar="BAT_HARNESS_DB",
         callback=_address,
-        help="The results database: sqlite:///FILE, or FILE alone, or postgresql://USER@HOST/NAME.",
+        help="The results database: sqlite:///FILE, FILE alone, or postgresql://USER@HOST/NAME.",
     ),
 ]
 RunName = Annotated[
     str | None,
-    typer.Argument(
-        metavar="RUN",
-        show_default=False,
-        help="Name or number of a run; if not said, the one started last.",
-    ),
+    typer.Argument(metavar="RUN", show_default=False, help="Name or number of a run; default: the latest."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+
+
+def choose_run(reader: Reader, name: str | None) -> Run:
+    """The run with that number or name; default: the latest run."""
+    from bat.errors import InvalidInputError
+
+    if name is None:
+        runs = reader.runs()
+        if not runs:
+            raise InvalidInputError(
+                f"{reader.address} has no run yet. Start one with: bat-harness run configs/demo.yaml "
+                f"--db {reader.address}"
+            )
+        return runs[0]
+    if name.isdecimal():
+        by_number = reader.find_run(int(name))  # before a run whose name is a number
+        if by_number is not None:
+            return by_number
+    return reader.get_run(name)
+
+
+def choose_runs(reader: Reader, names: Iterable[str]) -> list[Run]:
+    """The runs with those numbers or names, each once; default: the latest run."""
+    chosen = [choose_run(reader, name) for name in names] or [choose_run(reader, None)]
+    return list({run.id: run for run in chosen}.values())

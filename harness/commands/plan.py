@@ -11,15 +11,14 @@ import typer
 from rich.table import Table
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
-from harness.commands.tables import plain_table
+from harness.commands.console import get_console, plain_table, stages
 from harness.words import counted, duration
 
 if TYPE_CHECKING:
     from harness.config.expansion import MethodInstance
     from harness.planning.work import Work
 
-_OPEN_SHOWN = 5
+_SETTINGS_SHOWN = 5
 
 
 def plan(
@@ -28,14 +27,23 @@ def plan(
     overrides: options.Overrides = None,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Do a little of each kind of work, to estimate the time of all."),
+        typer.Option("--calibrate", help="Estimate the time by running a little of each kind of work here."),
     ] = False,
     workers: Annotated[
-        int, typer.Option(help="How many workers like this machine the estimate is for.", min=1)
+        int,
+        typer.Option(metavar="N", help="Number of workers to estimate for, each like this machine.", min=1),
     ] = 1,
     as_json: options.Json = False,
 ) -> None:
-    """Show what a sweep would do: jobs, tokens, programs, time. Nothing is run and nothing is written."""
+    """Show the jobs of a sweep, and how much work is left.
+
+    Counts jobs, tokens, texts and linear programs. Runs no job and writes nothing.
+
+    Examples:
+
+        bat-harness plan configs/demo.yaml
+        bat-harness plan configs/smoke.yaml --calibrate --workers 8
+    """
     from harness.config import load_config
     from harness.planning.finished import stored_identity
     from harness.planning.materials import Materials
@@ -72,9 +80,9 @@ def plan(
     work = count_work(materials, made, later, done, rates)
     if as_json:
         record = {
-            "work": [asdict(one) for one in work],
+            "work": [asdict(row) for row in work],
             "totals": totals(work),
-            "unresolved": [str(one.setting) for one in made.awaiting],
+            "unresolved": [str(instance.setting) for instance in made.awaiting],
             "refused": made.unresolvable,
         }
         typer.echo(json.dumps(record, indent=2))
@@ -84,11 +92,11 @@ def plan(
     for line in _notes(work, made.awaiting, workers, calibrated=calibrate):
         console.print(line, highlight=False)
     for name, reason in made.unresolvable.items():
-        console.print(f"{name} cannot be found out: {reason}", highlight=False, markup=False)
+        console.print(f"{name} cannot be resolved: {reason}", highlight=False, markup=False)
 
 
 def _table(work: list[Work], workers: int) -> Table:
-    with_times = any(one.seconds is not None for one in work)
+    with_times = any(row.seconds is not None for row in work)
     table = plain_table()
     for name in ("stage", "work", "model"):
         table.add_column(name)
@@ -97,35 +105,35 @@ def _table(work: list[Work], workers: int) -> Table:
     if with_times:
         table.add_column("time", justify="right", no_wrap=True)
     previous = None
-    for one in work:
+    for row in work:
         cells = [
-            one.stage if one.stage != previous else "",
-            f"{one.kind.value}, {one.detail}" if one.detail else one.kind.value,
-            one.model,
-            *(f"{count:,}" if count else "-" for count in (one.jobs, one.done, one.later)),
-            f"{one.units:,} {one.unit_name}",
-            f"{one.programs:,}" if one.programs else "-",
+            row.stage if row.stage != previous else "",
+            f"{row.kind.value}, {row.detail}" if row.detail else row.kind.value,
+            row.model,
+            *(f"{count:,}" if count else "-" for count in (row.jobs, row.done, row.later)),
+            f"{row.units:,} {row.unit_name}",
+            f"{row.programs:,}" if row.programs else "-",
         ]
         if with_times:
-            cells.append("" if one.seconds is None else duration(one.seconds / workers))
+            cells.append("" if row.seconds is None else duration(row.seconds / workers))
         table.add_row(*cells)
-        previous = one.stage
+        previous = row.stage
     return table
 
 
 def _notes(work: list[Work], awaiting: list[MethodInstance], workers: int, *, calibrated: bool) -> list[str]:
-    jobs, done, later = (sum(getattr(one, name) for one in work) for name in ("jobs", "done", "later"))
+    jobs, done, later = (sum(getattr(row, name) for row in work) for name in ("jobs", "done", "later"))
     lines = [f"{counted(jobs, 'job')}, {done:,} of them done."]
     if calibrated:
-        seconds = sum(one.seconds or 0.0 for one in work) / workers
+        seconds = sum(row.seconds or 0.0 for row in work) / workers
         lines.append(f"About {duration(seconds)} on {counted(workers, 'worker')} like this machine.")
     else:
-        lines.append("--calibrate estimates the time.")
+        lines.append("To estimate the time, add --calibrate.")
     if awaiting:
-        settings = list(dict.fromkeys(str(one.setting) for one in awaiting))
-        lines.append(f"{counted(later, 'job')} come later, when results have decided their parameters:")
-        lines += [f"  {setting}" for setting in settings[:_OPEN_SHOWN]]
-        rest = len(settings) - _OPEN_SHOWN
+        settings = list(dict.fromkeys(str(instance.setting) for instance in awaiting))
+        lines.append(f"{counted(later, 'job')} will be planned once results have resolved their parameters:")
+        lines += [f"  {setting}" for setting in settings[:_SETTINGS_SHOWN]]
+        rest = len(settings) - _SETTINGS_SHOWN
         if rest > 0:
             lines.append(f"  and {rest:,} more")
     return lines

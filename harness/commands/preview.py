@@ -12,15 +12,24 @@ from harness.commands import options
 from harness.commands.console import stages
 
 if TYPE_CHECKING:
-    from harness.preview import PreviewRow
+    from harness.explore.preview import PreviewRow
 
 
 def preview(
-    tokens: Annotated[int, typer.Option(help="How many human next-tokens to measure.")] = 200,
+    tokens: Annotated[int, typer.Option(metavar="N", help="How many tokens of human text to measure.")] = 200,
     seed: options.Seed = 0,
 ) -> None:
-    """Match basis-aware rules to plain ones by the share of human text they reject, on the demo model."""
-    from harness.preview import run_preview
+    """Match basis-aware rules to plain ones by rejection rate.
+
+    Measures human text with the demo model, and finds the parameter at which each
+    basis-aware rule rejects as much of it as the plain rule does.
+
+    Examples:
+
+        bat-harness preview
+        bat-harness preview --tokens 2000
+    """
+    from harness.explore.preview import run_preview
 
     with stages() as stage:
         rows = run_preview(tokens, seed, stage)
@@ -28,11 +37,11 @@ def preview(
 
 
 def _table(rows: list[PreviewRow], tokens: int) -> Table:
-    # Without it, the matched parameters look far better known than so few tokens can make them.
+    # Without the caption, readers would trust the matched parameters more than so few tokens allow.
     error = (0.1 * 0.9 / tokens) ** 0.5
     caption = (
-        f"With {tokens} tokens a rate of 10% has a standard error of at least {error:.1%}, "
-        "which can change a matched parameter several times over; --tokens measures more."
+        f"With {tokens} tokens, a rate of 10% has a standard error of at least {error:.1%}, "
+        "which can change a matched parameter several-fold. Measure more with --tokens."
     )
     table = Table(title=f"Human-text rejection rates, demo model, {tokens} tokens", caption=caption)
     for column in ("rule", "parameter", "rejected", "basis-aware", "parameter", "rejected"):

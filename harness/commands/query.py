@@ -18,67 +18,70 @@ from harness.commands.console import get_console
 if TYPE_CHECKING:
     from harness.store import QueryRows
 
-# Rows of a table, unless --limit says otherwise: what one can still read.
+# Default limit of a table, for readability.
 _TABLE_ROWS = 100
 
-# Refused here in plainer words than the database's own, which refuses all that would change it.
+# The database connection is read-only anyway; these get a clearer message.
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "TRUNCATE"})
 
 
 def query(
     sql: Annotated[
-        str | None, typer.Argument(metavar="SQL", show_default=False, help="A question, such as a SELECT.")
+        str | None, typer.Argument(metavar="SQL", show_default=False, help="A SELECT statement.")
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Ask a question that has a name instead.")
+        str | None, typer.Option("--name", metavar="NAME", help="Run a named query instead.")
     ] = None,
-    listing: Annotated[
-        bool, typer.Option("--list", help="List the questions that have names, with their SQL.")
-    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the named queries with their SQL.")] = False,
     output_format: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="NAME",
             show_default=False,
-            help="table, csv, json or parquet; if not said, what the file's name ends with, or else a table "
-            "in a terminal and csv elsewhere.",
+            help="table, csv, json or parquet; default: the suffix of the output file, otherwise a table "
+            "on a terminal and csv in a pipe.",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write to.")
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            metavar="ROWS",
+            metavar="N",
             min=1,
             show_default=False,
-            help=f"How many rows at most; a table has {_TABLE_ROWS} if not said, files have all.",
+            help=f"Maximum number of rows; default: {_TABLE_ROWS} for a table, all for files.",
         ),
     ] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Ask the database in SQL; it cannot be changed this way.
+    """Query the database with SQL, or run a named query.
 
-    Tables and views are described in docs/database.md. Asking never holds up a
-    sweep, and answers of any size are written as they are read.
+    Queries are read-only and do not block a running sweep. Tables and views are
+    described in docs/database.md. Results of any size are streamed.
+
+    Examples:
+
+        bat-harness query --name scores
+        bat-harness query "SELECT * FROM scores_view" --output scores.parquet
     """
     from harness.export.row_files import STREAMED, check_absent, write_rows
-    from harness.named_queries import get_query
     from harness.store import open_reader
+    from harness.store.queries import get_query
     from harness.words import counted
 
     if listing:
         _list_queries(as_json=as_json)
         return
-    question = _choose(sql, None if name is None else get_query(name).sql)
+    statement = _choose(sql, None if name is None else get_query(name).sql)
     chosen = "json" if as_json else _choose_format(output_format, output)
     if output is not None:
         check_absent(output, force=force)
-    with open_reader(db) as reader, reader.query(question) as answer:
+    with open_reader(db) as reader, reader.query(statement) as answer:
         if chosen == "table":
             _print_table(answer, limit or _TABLE_ROWS)
             return
@@ -97,42 +100,43 @@ def _choose(sql: str | None, named: str | None) -> str:
 
     if sql is None and named is None:
         raise InvalidInputError(
-            "a question is needed: write it in SQL, or name one with --name. "
-            "bat-harness query --list shows those that have names."
+            "a query is required: write SQL, or choose a named query with --name. "
+            "List the named queries with: bat-harness query --list"
         )
     if sql is not None and named is not None:
-        raise InvalidInputError("a question is given in SQL or by --name; got both. Leave one out.")
-    question = sql or named or ""
-    first = question.split(maxsplit=1)[0].upper() if question.strip() else ""
+        raise InvalidInputError("a query must be SQL or --name; got both. Leave one out.")
+    statement = sql or named or ""
+    first = statement.split(maxsplit=1)[0].upper() if statement.strip() else ""
     if first in _CHANGES:
         raise InvalidInputError(
-            f"query only asks, and {first} would change the database. What may change one: bat-harness run, "
-            "retry and db migrate."
+            f"queries are read-only; got {first}, which would change the database. Use a SELECT statement."
         )
-    return question
+    return statement
 
 
-def _choose_format(asked: str | None, output: Path | None) -> str:
+def _choose_format(requested: str | None, output: Path | None) -> str:
     from bat.errors import InvalidInputError
     from harness.export.row_files import FORMATS
 
     by_name = output.suffix.lower().removeprefix(".") if output is not None else ""
-    if asked is None:
+    if requested is None:
         if output is None:
             return "table" if Console().is_terminal else "csv"
         if by_name not in FORMATS:
             raise InvalidInputError(
-                f"the file's name must end with .csv, .json or .parquet; got {output}. Rename it, or say "
-                "what to write with --format."
+                f"the file name must end with .csv, .json or .parquet; got {output}. Rename it, or choose "
+                "the format with --format."
             )
         return by_name
-    if asked not in ("table", *FORMATS):
-        raise InvalidInputError(f"--format must be table, csv, json or parquet; got {asked!r}.")
-    if asked == "table" and output is not None:
-        raise InvalidInputError("a table is for reading in a terminal. Write csv, json or parquet to a file.")
-    if asked == "parquet" and output is None:
-        raise InvalidInputError("Parquet is written to a file. Name one with -o, such as -o answer.parquet.")
-    return asked
+    if requested not in ("table", *FORMATS):
+        raise InvalidInputError(f"--format must be table, csv, json or parquet; got {requested!r}.")
+    if requested == "table" and output is not None:
+        raise InvalidInputError(
+            "a table can only be printed; got --output. Write csv, json or parquet instead."
+        )
+    if requested == "parquet" and output is None:
+        raise InvalidInputError("Parquet needs a file to write to. Name one, such as: -o answer.parquet")
+    return requested
 
 
 def _check_names(columns: tuple[str, ...]) -> None:
@@ -141,13 +145,12 @@ def _check_names(columns: tuple[str, ...]) -> None:
     (name, count) = Counter(columns).most_common(1)[0]
     if count > 1:
         raise InvalidInputError(
-            f"columns must have different names to be written so; {count} are called {name!r}. "
-            "Tell them apart with AS."
+            f"column names must be unique in this format; {count} are called {name!r}. Rename them with AS."
         )
 
 
 def _print_table(answer: QueryRows, limit: int) -> None:
-    from harness.commands.rows_view import render_rows
+    from harness.commands.query_view import render_rows
     from harness.words import counted
 
     console = get_console()
@@ -155,7 +158,7 @@ def _print_table(answer: QueryRows, limit: int) -> None:
     console.print(render_rows(answer.columns, rows[:limit], console))
     note = counted(len(rows), "row")
     if len(rows) > limit:
-        note = f"{counted(limit, 'row')}, and there are more: --limit shows them, -o FILE writes them"
+        note = f"first {counted(limit, 'row')}; show more with --limit, or write all with -o FILE"
     console.print(note, style="dim", highlight=False)
 
 
@@ -163,16 +166,16 @@ def _list_queries(*, as_json: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from harness.named_queries import NAMED_QUERIES
+    from harness.store.queries import NAMED_QUERIES
 
     if as_json:
         records = [
-            {"name": one.name, "question": one.question, "sql": one.sql.strip()}
-            for one in NAMED_QUERIES.values()
+            {"name": query.name, "question": query.question, "sql": query.sql.strip()}
+            for query in NAMED_QUERIES.values()
         ]
         typer.echo(json.dumps(records, indent=2))
         return
     console = get_console()
-    for one in NAMED_QUERIES.values():
-        console.print(Text.assemble((one.name, "bold"), f"  {one.question}"))
-        console.print(Padding(Text(one.sql.strip(), "dim"), (0, 0, 1, 4)))
+    for query in NAMED_QUERIES.values():
+        console.print(Text.assemble((query.name, "bold"), f"  {query.question}"))
+        console.print(Padding(Text(query.sql.strip(), "dim"), (0, 0, 1, 4)))

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
-from harness.commands.program import program
-from harness.commands.runs import choose_runs
+from harness.commands.console import get_console, program_name, stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,14 +23,16 @@ _MISSING_SHOWN = 4
 def report(
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="DIR", show_default=False, help="A new or empty folder."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", show_default=False, help="Folder to write to, new or empty."
+        ),
     ],
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             show_default=False,
-            help="Names or numbers of runs on the same text; if not said, the one started last.",
+            help="Names or numbers of runs on the same text; default: the latest run.",
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
@@ -40,18 +40,24 @@ def report(
         bool,
         typer.Option(
             "--with-model",
-            help="Load the run's first model for what only it can show: next tokens of the paper's prompts, "
-            "and the rank of its outputs. Takes a minute or two.",
+            help="Load the run's first model to add tables of next tokens and the rank of its outputs. Takes "
+            "a minute or two.",
         ),
     ] = False,
     device: options.Device = "auto",
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write the tables and figures of a run: a page, Markdown, LaTeX and CSV; prints the comparison.
+    """Write tables and figures as HTML, Markdown, LaTeX and CSV.
 
-    What the run has no data for is left out, and listed with the command that
-    would make it. A sweep may go on meanwhile; what is scored is reported.
+    Also prints the comparison of methods. Parts without data are left out and
+    listed with the command that would produce them. A sweep may be running: what
+    is scored so far is reported.
+
+    Examples:
+
+        bat-harness report --output report
+        bat-harness report demo --output demo-report --with-model --force
     """
     from harness.export.run_files import check_folder
     from harness.report.building import build_report
@@ -60,19 +66,19 @@ def report(
 
     check_folder(output, force=force)
     with open_reader(db) as reader, stages(transient=True) as stage:
-        chosen = choose_runs(reader, runs or ())
+        chosen = options.choose_runs(reader, runs or ())
         made = build_report(reader, chosen, device=device if with_model else None, stage=stage)
         written = write_report(made, output, force=force)
         address = reader.address
     page = output / "report.html"
     if as_json:
-        found = {
+        record = {
             "runs": [run.id for run in chosen],
             "page": str(page),
             "files": [str(path) for path in written],
             "missing": [missing.what for missing in made.missing],
         }
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
     _print_summary(console, made)
@@ -83,7 +89,7 @@ def report(
 
 
 def _print_summary(console: Console, made: Report) -> None:
-    from harness.report.terminal import print_table
+    from harness.commands.report_view import print_table
 
     for name in ("comparison", "differences"):
         table = _find_table(made, name)
@@ -97,11 +103,11 @@ def _print_summary(console: Console, made: Report) -> None:
 def _print_missing(console: Console, missing: Sequence[Missing]) -> None:
     from harness.words import counted
 
-    shown = ", ".join(one.what for one in missing[:_MISSING_SHOWN])
+    shown = ", ".join(part.what for part in missing[:_MISSING_SHOWN])
     more = len(missing) - _MISSING_SHOWN
     rest = f" and {more} more" if more > 0 else ""
     parts = counted(len(missing), "part")
-    console.print(f"Left out for want of data: {parts} ({shown}{rest}); the page says how to make them.\n")
+    console.print(f"Left out for lack of data: {parts} ({shown}{rest}). The page says how to produce them.\n")
 
 
 def _find_table(made: Report, name: str) -> Table | None:
@@ -115,15 +121,15 @@ def _find_table(made: Report, name: str) -> Table | None:
 
 
 def _next_commands(runs: Sequence[str], address: str, made: Report) -> list[str]:
-    """Three things to try with what is there."""
-    named = " ".join(f"--run {run}" for run in runs)
+    """Three commands to try next."""
+    choice = " ".join(f"--run {run}" for run in runs)
     lines = ["Try next:"]
     comparison = _find_table(made, "comparison")
     if comparison is not None:
         row, column = comparison.rows[0].label, comparison.columns[1]
-        lines.append(f"  {program()} trace comparison '{row}' '{column}' {named} --db {address}")
+        lines.append(f"  {program_name()} trace comparison '{row}' '{column}' {choice} --db {address}")
     lines += [
-        f"  {program()} query --name texts --limit 6 --db {address}",
-        f"  {program()} sample --prompt 'The mayor said' --method ba-eta=0.02 --explain",
+        f"  {program_name()} query --name texts --limit 6 --db {address}",
+        f"  {program_name()} sample --prompt 'The mayor said' --method ba-eta=0.02 --explain",
     ]
     return lines

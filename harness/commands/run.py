@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from harness.commands import exits, options
-from harness.commands.console import Bars, Lines, growing_bars
-from harness.commands.program import program
+from harness.commands import options
+from harness.commands.console import Bars, ExitCode, Lines, growing_bars, program_name
 
 if TYPE_CHECKING:
     from harness.config import SweepConfig
@@ -34,27 +33,36 @@ def run(
     address: Annotated[
         str,
         typer.Option(
-            help="Where Ray is: local starts one on this machine, auto finds one that runs here, "
-            "ray://HOST:10001 is one elsewhere."
+            metavar="ADDRESS",
+            help="Ray to use: local starts one here, auto joins one running on this machine, "
+            "ray://HOST:10001 connects to a cluster.",
         ),
     ] = "local",
     workers: Annotated[
         int | None,
-        typer.Option(help="How many workers; as many as there is room for, if not said.", min=1),
+        typer.Option(metavar="N", help="Number of workers; default: as many as fit.", min=1),
     ] = None,
     ship_code: Annotated[
-        bool, typer.Option("--ship-code", help="Send this project's code along to the cluster.")
+        bool, typer.Option("--ship-code", help="Send this project's code to the cluster.")
     ] = False,
     replan: Annotated[
         bool,
-        typer.Option("--replan", help="Look at models and text again, in case they changed since."),
+        typer.Option(
+            "--replan", help="Plan again even if the sweep is done, in case models or text changed."
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run a sweep; the same command again goes on where the last one stopped.
+    """Run a sweep. Run the same command again to resume it.
 
-    Ctrl-C once finishes what runs, twice leaves at once. Exits with 0 when the
-    sweep is complete, 3 when jobs were set aside, 130 when it was stopped.
+    Ctrl-C finishes the running jobs and stops; a second Ctrl-C stops at once. The
+    exit code is 0 when the sweep is complete, 3 when jobs failed, and 130 when it
+    was stopped.
+
+    Examples:
+
+        bat-harness run configs/demo.yaml
+        bat-harness run configs/smoke.yaml --db smoke.db --set prefixes.count=8
     """
     from harness.config import load_config
     from harness.planning.finished import is_finished, stored_identity
@@ -82,8 +90,8 @@ def run(
             try:
                 summary = _drive(config, store, run_id, address, workers, bars, stop, ship_code=ship_code)
             except KeyboardInterrupt:
-                bars.say(f"Left at once. Go on with: {again}")
-                raise typer.Exit(exits.INTERRUPTED) from None
+                bars.say(f"Stopped at once. Resume with: {again}")
+                raise typer.Exit(ExitCode.INTERRUPTED) from None
             finally:
                 bars.end_step()
         failures = store.failed(run_id)
@@ -93,9 +101,9 @@ def run(
         for line in _sentences(summary, failures, again, store.address):
             notes.print(line)
     if summary.stopped:
-        raise typer.Exit(exits.INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
     if not summary.complete:
-        raise typer.Exit(exits.UNFINISHED)
+        raise typer.Exit(ExitCode.UNFINISHED)
 
 
 def _drive(
@@ -109,9 +117,9 @@ def _drive(
     *,
     ship_code: bool,
 ) -> Summary:
-    """Run what is left, telling how far it is; when this returns, workers and Ray have been let go."""
+    """Run the jobs that are left and show progress. On return, workers and Ray are released."""
     bars.begin("Loading libraries")
-    # Late, because these bring in torch and Ray, which a sweep that is done can do without.
+    # Imported late: these need torch and Ray, and a finished sweep does not.
     from harness.driver.cluster import connected, make_pool
     from harness.driver.driver import Driver
     from harness.driver.pool import Pool
@@ -123,7 +131,7 @@ def _drive(
     with ExitStack() as connection:
 
         def start_pool() -> Pool:
-            # Only now: a sweep that is done needs no workers.
+            # Started late: a finished sweep needs no workers.
             bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
             connection.enter_context(connected(address, ship_code=ship_code))
             pool = make_pool(config.resources, workers, note)
@@ -138,14 +146,14 @@ def _drive(
 
 
 _NOTHING = "Nothing to do: every job of this sweep is done."
-_STOPPING = "Stopping: finishing what runs. Ctrl-C again leaves at once; what is written stays written."
+_STOPPING = "Stopping after the running jobs. Press Ctrl-C again to stop at once; finished jobs are saved."
 
 
 def _command(
     sweep: Path, db: str, overrides: Sequence[str], address: str, workers: int | None, *, ship_code: bool
 ) -> str:
-    """The command that goes on: everything that it needs to find the same run."""
-    words = [program(), "run", str(sweep), "--db", db]
+    """The command that resumes this run."""
+    words = [program_name(), "run", str(sweep), "--db", db]
     for override in overrides:
         words += ["--set", override]
     if address != "local":
@@ -155,10 +163,10 @@ def _command(
     return shlex.join([*words, "--ship-code"] if ship_code else words)
 
 
-def _show(bars: Bars | Lines, found: list[Progress]) -> None:
-    if any(progress.leased for progress in found):
-        bars.end_step()  # the workers have work
-    bars.show({progress.kind.value: (progress.done, progress.total) for progress in found})
+def _show(bars: Bars | Lines, counts: list[Progress]) -> None:
+    if any(progress.leased for progress in counts):
+        bars.end_step()  # the workers are at work
+    bars.show({progress.kind.value: (progress.done, progress.total) for progress in counts})
 
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
@@ -167,28 +175,27 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
 
     if summary.complete and summary.done == 0:
         return [_NOTHING]
-    late = f", {counted(summary.late, 'answer')} came too late" if summary.late else ""
+    late = f", {counted(summary.late, 'result')} arrived too late" if summary.late else ""
     lines = [f"{counted(summary.done, 'job')} done{late}."]
     if summary.failed_attempts:
         lines.append(f"{counted(summary.failed_attempts, 'attempt')} failed.")
     if summary.stopped:
-        lines.append(f"Stopped before the end. Go on with: {again}")
+        lines.append(f"Stopped before the end. Resume with: {again}")
     if summary.failed:
-        lines.append(f"{counted(summary.failed, 'job')} set aside after the last attempt:")
+        lines.append(f"{counted(summary.failed, 'job')} failed after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
         if all((failure.error or "").startswith("refused:") for failure in failures):
-            lines.append("What is refused once is refused again: change the sweep.")
+            lines.append("Their input is invalid, so retrying will not help. Change the sweep.")
         else:
-            lines.append(
-                f"See: {program()} status --db {db}; then: {program()} retry --db {db} and run again."
-            )
+            name = program_name()
+            lines.append(f"See: {name} status --db {db}. Then: {name} retry --db {db}, and run again.")
     if summary.blocked:
-        lines.append(f"{counted(summary.blocked, 'job')} waiting for those.")
+        lines.append(f"{counted(summary.blocked, 'job')} blocked by them.")
     if summary.unresolved and not summary.stopped:
         settings = counted(len(summary.unresolved), "setting")
-        lines.append(f"{settings} in need of results, such as {summary.unresolved[0]}.")
+        lines.append(f"{settings} unresolved, such as {summary.unresolved[0]}.")
     for reason in summary.refused[:_ERRORS_SHOWN] if not summary.stopped else ():
-        lines.append(f"Cannot be found out: {reason}")
+        lines.append(f"Cannot be resolved: {reason}")
     if summary.complete:
         lines.append("The sweep is complete.")
     return lines

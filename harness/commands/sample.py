@@ -15,37 +15,39 @@ from harness.commands import options
 from harness.commands.console import get_console, stages
 
 if TYPE_CHECKING:
-    from harness.sample import Continuation, Refusal
+    from harness.explore.sample import Continuation, Rejection
     from workers.models import LanguageModel
 
-# By bat.Acceptance: the colour of a token, and what it means.
+# By bat.Acceptance: the colour of a token, and its meaning.
 _ACCEPTANCE = {
     0: ("", "at or above the threshold, or kept by the plain rule"),
-    1: ("bold cyan", "below the threshold, certified: the output matrix needs this token"),
-    2: ("bold red", "greedy fallback: every token tried was refused"),
+    1: ("bold cyan", "below the threshold, but certified by the constraints"),
+    2: ("bold red", "greedy fallback: every token tried was rejected"),
     3: ("bold magenta", "exact fallback: drawn from the exact candidate set"),
 }
-_REFUSED = "underline"
+_AFTER_REJECTIONS = "underline"
 
 
 def sample(
-    prompt: Annotated[str, typer.Option("--prompt", help="What to continue.", show_default=False)],
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="TEXT", help="The text to continue.", show_default=False)
+    ],
     method: Annotated[
         str,
         typer.Option(
-            "--method", metavar="NAME=VALUE", help="How to choose tokens, for example eta=0.002 or ancestral."
+            "--method", metavar="NAME=VALUE", help="The sampling rule, such as eta=0.002 or ancestral."
         ),
     ] = "ba-eta=0.02",
-    max_tokens: Annotated[int, typer.Option(help="Where to stop, if the text does not end before.")] = 80,
-    count: Annotated[int, typer.Option(help="How many continuations to write.")] = 1,
+    max_tokens: Annotated[int, typer.Option(metavar="N", help="Maximum length of the continuation.")] = 80,
+    count: Annotated[int, typer.Option(metavar="N", help="Number of continuations.")] = 1,
     explain: Annotated[
-        bool, typer.Option("--explain", help="List what was refused on the way, and why.")
+        bool, typer.Option("--explain", help="List the rejected tokens, and why each was rejected.")
     ] = False,
     fallback: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="After 10 refusals: greedy takes the most likely token, as in the paper; exact draws from "
+            help="After 10 rejections: greedy takes the most likely token, as in the paper; exact draws from "
             "the exact set of accepted tokens.",
         ),
     ] = "greedy",
@@ -55,14 +57,23 @@ def sample(
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
     seed: options.Seed = 0,
-    document_start: options.DocumentStart = True,
+    no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
 ) -> None:
-    """Continue a prompt, tokens coloured by how they were accepted."""
+    """Continue a prompt, with tokens coloured by how they were accepted.
+
+    A legend below the text explains the colours. Underlined tokens were drawn after
+    others were rejected. The same prompt, settings and seed give the same text.
+
+    Examples:
+
+        bat-harness sample --prompt "The mayor said"
+        bat-harness sample --prompt "The mayor said" --method ba-eta=0.02 --explain
+    """
     from bat.errors import InvalidInputError
     from bat.rules import get_rule
-    from harness.commands.prompts import encode_prompt
-    from harness.sample import continue_prompt, explain_refusals
+    from harness.explore.prompts import encode_prompt
+    from harness.explore.sample import continue_prompt, explain_rejections
     from workers.corpora import document_id
     from workers.generation import GenerationSettings
     from workers.prefixes import Prefix
@@ -85,35 +96,36 @@ def sample(
         from workers import models
 
         language_model = models.load(model, device, dtype, revision)
-        ids = encode_prompt(language_model, prompt, document_start=document_start)
+        ids = encode_prompt(language_model, prompt, document_start=not no_document_start)
         loading(1)
-        opening = Prefix(document_id(prompt), ids, ())
-        found = [
-            continue_prompt(language_model, opening, one, stage("Writing", max_tokens)) for one in settings
+        prefix = Prefix(document_id(prompt), ids, ())
+        continuations = [
+            continue_prompt(language_model, prefix, setting, stage("Writing", max_tokens))
+            for setting in settings
         ]
-        refusals = [
-            explain_refusals(language_model, continuation, one) if explain else []
-            for continuation, one in zip(found, settings, strict=True)
+        rejections = [
+            explain_rejections(language_model, continuation, setting) if explain else []
+            for continuation, setting in zip(continuations, settings, strict=True)
         ]
     if as_json:
-        records = [_record(*pair, language_model) for pair in zip(found, refusals, strict=True)]
+        records = [_record(*pair, language_model) for pair in zip(continuations, rejections, strict=True)]
         document = {"model": language_model.info.name, "method": str(settings[0].rule), "prompt": prompt}
         typer.echo(json.dumps({**document, "continuations": records}, indent=2))
         return
     console = get_console()
-    for continuation, refused in zip(found, refusals, strict=True):
+    for continuation, rejected in zip(continuations, rejections, strict=True):
         console.print(_text(prompt, continuation), soft_wrap=not console.is_terminal)
         console.print()
         _print_legend(console, continuation)
         if explain:
-            _print_refusals(console, refused, language_model)
+            _print_rejections(console, rejected, language_model)
 
 
 def _text(prompt: str, continuation: Continuation) -> Text:
     text = Text(prompt, style="dim")
     for piece in continuation.pieces:
         style = _ACCEPTANCE[piece.acceptance][0]
-        text.append(piece.text, f"not dim {style} {_REFUSED if piece.refused else ''}".strip())
+        text.append(piece.text, f"not dim {style} {_AFTER_REJECTIONS if piece.rejected else ''}".strip())
     return text
 
 
@@ -130,39 +142,39 @@ def _print_legend(console: Console, continuation: Continuation) -> None:
         count = sum(piece.acceptance == way for piece in pieces)
         if count:
             console.print(Text.assemble(f"  {count:4} ", (meaning, style or "default")))
-    passed_over = sum(bool(piece.refused) for piece in pieces)
-    if passed_over:
-        refused = sum(len(piece.refused) for piece in pieces)
-        meaning = f"drawn after others were refused ({refused} in all)"
-        console.print(Text.assemble(f"  {passed_over:4} ", (meaning, _REFUSED)))
+    after_rejections = sum(bool(piece.rejected) for piece in pieces)
+    if after_rejections:
+        rejected = sum(len(piece.rejected) for piece in pieces)
+        meaning = f"drawn after others were rejected ({rejected} in all)"
+        console.print(Text.assemble(f"  {after_rejections:4} ", (meaning, _AFTER_REJECTIONS)))
     undecided = int(generation.trace.undecided.sum())
     if undecided:
-        console.print(f"  {undecided:4} of the refused could not be decided, only passed over")
+        console.print(f"  {undecided:4} of the rejected tokens were undecided: no proof either way")
 
 
-def _print_refusals(console: Console, refusals: list[Refusal], language_model: LanguageModel) -> None:
-    from harness.commands.prompts import visible
+def _print_rejections(console: Console, rejections: list[Rejection], language_model: LanguageModel) -> None:
+    from harness.explore.prompts import visible
 
     console.print()
-    if not refusals:
-        console.print("Nothing was refused.")
+    if not rejections:
+        console.print("No token was rejected.")
         return
-    console.print("Refused, in the order of the draws:", style="bold")
-    for refusal in refusals:
-        name = visible(str(language_model.tokenizer.decode([refusal.token])))
+    console.print("Rejected tokens, in the order they were drawn:", style="bold")
+    for rejection in rejections:
+        name = visible(str(language_model.tokenizer.decode([rejection.token])))
         line = Text.assemble(
-            f"  before token {refusal.position + 1}: ",
+            f"  before token {rejection.position + 1}: ",
             (name, "bold yellow"),
-            f", probability {refusal.probability:.2g}, threshold {refusal.threshold:.2g}",
+            f", probability {rejection.probability:.2g}, threshold {rejection.threshold:.2g}",
         )
         console.print(line)
-        if refusal.explanation is not None:
-            reasons = Text("\n".join(str(refusal.explanation).splitlines()[1:]), "dim")
+        if rejection.explanation is not None:
+            reasons = Text("\n".join(str(rejection.explanation).splitlines()[1:]), "dim")
             console.print(Padding(reasons, (0, 0, 0, 4)))
 
 
 def _record(
-    continuation: Continuation, refusals: list[Refusal], language_model: LanguageModel
+    continuation: Continuation, rejections: list[Rejection], language_model: LanguageModel
 ) -> dict[str, Any]:
     def name(token: int) -> str:
         return str(language_model.tokenizer.decode([token]))
@@ -177,20 +189,20 @@ def _record(
                 "probability": piece.probability,
                 "threshold": None if math.isnan(piece.threshold) else piece.threshold,
                 "accepted": piece.acceptance.name.lower(),
-                "refused": [{"id": token, "text": name(token)} for token in piece.refused],
+                "refused": [{"id": token, "text": name(token)} for token in piece.rejected],
             }
             for piece in continuation.pieces
         ],
         "refusals": [
             {
-                "before_token": refusal.position + 1,
-                "id": refusal.token,
-                "text": name(refusal.token),
-                "probability": refusal.probability,
+                "before_token": rejection.position + 1,
+                "id": rejection.token,
+                "text": name(rejection.token),
+                "probability": rejection.probability,
                 "critical_threshold": None
-                if refusal.explanation is None
-                else [refusal.explanation.lower, refusal.explanation.upper],
+                if rejection.explanation is None
+                else [rejection.explanation.lower, rejection.explanation.upper],
             }
-            for refusal in refusals
+            for rejection in rejections
         ],
     }

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from harness.commands import exits, options
-from harness.commands.console import get_console
-from harness.commands.runs import choose_run
+from harness.commands import options
+from harness.commands.console import ExitCode, get_console
 
 if TYPE_CHECKING:
     from harness.status.run_status import RunStatus
@@ -23,19 +22,23 @@ if TYPE_CHECKING:
 def status(
     run: options.RunName = None,
     db: options.Database = options.DEFAULT_DATABASE,
-    runs: Annotated[bool, typer.Option("--runs", help="List the runs there are.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List all runs.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How long --watch waits before it looks again.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How often --watch refreshes.")
     ] = 2.0,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if any job was set aside.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 3 if any job failed.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show how a run stands: jobs by stage, who works, how fast, what went wrong.
+    """Show the progress of a run: jobs by stage, workers, rates, errors.
 
-    Looking never holds up a sweep. A job is waiting, leased to a driver, done,
-    failed (set aside after its last attempt), or blocked: waiting for one that
-    failed.
+    A job is waiting, leased to a driver, done, failed after its last attempt, or
+    blocked by a failed job. Status does not block a running sweep.
+
+    Examples:
+
+        bat-harness status --watch
+        bat-harness status demo --check --json
     """
     from harness.status.run_status import gather
     from harness.store import open_reader
@@ -44,98 +47,101 @@ def status(
         if runs:
             _list_runs(reader, as_json=as_json)
             return
-        chosen = choose_run(reader, run)
+        chosen = options.choose_run(reader, run)
 
         def look() -> RunStatus:
-            return gather(reader, reader.get_run(chosen.id))  # it may have been started again
+            return gather(reader, reader.get_run(chosen.id))  # it may have been restarted meanwhile
 
-        found = _watch(look, interval, reader.address, as_json=as_json) if watch else look()
+        current = _watch(look, interval, reader.address, as_json=as_json) if watch else look()
         if not watch:
-            _print(found, reader.address, as_json=as_json)
-    if check and found.count("failed"):
-        raise typer.Exit(exits.UNFINISHED)
+            _print(current, reader.address, as_json=as_json)
+    if check and current.count("failed"):
+        raise typer.Exit(ExitCode.UNFINISHED)
 
 
-def _print(found: RunStatus, address: str, *, as_json: bool) -> None:
+def _print(current: RunStatus, address: str, *, as_json: bool) -> None:
     from harness.commands.status_view import render
 
     if as_json:
-        typer.echo(json.dumps(_record(found), indent=2))
+        typer.echo(json.dumps(_record(current), indent=2))
     else:
         console = get_console()
-        console.print(render(found, address, console.width))
+        console.print(render(current, address, console.width))
 
 
 def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_json: bool) -> RunStatus:
-    """Show the status until Ctrl-C, which is how watching ends and no mistake; return what was seen last."""
+    """Show the status until Ctrl-C, the normal way to end it; return the last status."""
     from rich.live import Live
 
     from harness.commands.status_view import render
     from harness.status.verdict import say
 
-    found = look()
+    current = look()
     console = Console()
     try:
-        if as_json or not console.is_terminal:  # a file gets a line each time
+        if as_json or not console.is_terminal:  # a line each time
             while True:
                 moment = time.strftime("%H:%M:%S")
-                typer.echo(json.dumps(_record(found)) if as_json else f"{moment} {say(found)}")
+                typer.echo(json.dumps(_record(current)) if as_json else f"{moment} {say(current)}")
                 time.sleep(interval)
-                found = look()
+                current = look()
         with Live(console=console, auto_refresh=False) as live:
             while True:
-                live.update(render(found, address, console.width), refresh=True)
+                live.update(render(current, address, console.width), refresh=True)
                 time.sleep(interval)
-                found = look()
+                current = look()
     except KeyboardInterrupt:
-        return found
+        return current
 
 
 def _list_runs(reader: Reader, *, as_json: bool) -> None:
     from harness.commands.status_view import runs_table
     from harness.status.run_status import list_runs
 
-    found = list_runs(reader)
+    summaries = list_runs(reader)
     if as_json:
         records = [
             {
-                "id": one.run.id,
-                "name": one.run.name,
-                "created_at": one.run.created_at.isoformat(),
-                "started_at": one.run.started_at.isoformat(),
-                **{state: getattr(one, state) for state in ("done", "leased", "waiting", "failed", "total")},
+                "id": summary.run.id,
+                "name": summary.run.name,
+                "created_at": summary.run.created_at.isoformat(),
+                "started_at": summary.run.started_at.isoformat(),
+                **{
+                    state: getattr(summary, state)
+                    for state in ("done", "leased", "waiting", "failed", "total")
+                },
             }
-            for one in found
+            for summary in summaries
         ]
         typer.echo(json.dumps(records, indent=2))
-    elif found:
-        get_console().print(runs_table(found))
+    elif summaries:
+        get_console().print(runs_table(summaries))
     else:
         typer.echo(f"{reader.address} has no run yet.")
 
 
-def _record(found: RunStatus) -> dict[str, Any]:
+def _record(current: RunStatus) -> dict[str, Any]:
     from harness.status.verdict import say
 
     counts = ("done", "leased", "waiting", "blocked", "failed", "total")
     return {
-        "run": found.run.id,
-        "name": found.run.name,
-        "started_at": found.run.started_at.isoformat(),
-        "state": found.state.value,
-        "verdict": say(found),
-        "jobs": {state: found.count(state) for state in counts},
-        "seconds_left": found.seconds_left,
-        "seconds_left_is_least": found.seconds_left_is_least,
+        "run": current.run.id,
+        "name": current.run.name,
+        "started_at": current.run.started_at.isoformat(),
+        "state": current.state.value,
+        "verdict": say(current),
+        "jobs": {state: current.count(state) for state in counts},
+        "seconds_left": current.seconds_left,
+        "seconds_left_is_least": current.seconds_left_is_least,
         "stages": [
-            {"stage": one.stage, "kind": one.kind, **{state: getattr(one, state) for state in counts}}
-            for one in found.stages
+            {"stage": stage.stage, "kind": stage.kind, **{state: getattr(stage, state) for state in counts}}
+            for stage in current.stages
         ],
-        "rates": [asdict(rate) for rate in found.rates],
-        "rates_over_seconds": found.rates_over_seconds,
+        "rates": [asdict(rate) for rate in current.rates],
+        "rates_over_seconds": current.rates_over_seconds,
         "workers": [
-            {**asdict(one), "since": None if one.since is None else one.since.isoformat()}
-            for one in found.workers
+            {**asdict(worker), "since": None if worker.since is None else worker.since.isoformat()}
+            for worker in current.workers
         ],
         "drivers": [
             {
@@ -143,7 +149,7 @@ def _record(found: RunStatus) -> dict[str, Any]:
                 "started_at": driver.started_at.isoformat(),
                 "seen_at": driver.seen_at.isoformat(),
             }
-            for driver in found.drivers
+            for driver in current.drivers
         ],
         "owners": [
             {
@@ -151,9 +157,9 @@ def _record(found: RunStatus) -> dict[str, Any]:
                 "oldest_started_at": owner.oldest_started_at.isoformat(),
                 "first_expires_at": owner.first_expires_at.isoformat(),
             }
-            for owner in found.owners
+            for owner in current.owners
         ],
-        "errors": [asdict(group) for group in found.errors],
-        "resolutions": [asdict(one) for one in found.resolutions],
-        "open_parameters": list(found.open_parameters),
+        "errors": [asdict(group) for group in current.errors],
+        "resolutions": [asdict(resolution) for resolution in current.resolutions],
+        "open_parameters": list(current.open_parameters),
     }

@@ -1,4 +1,4 @@
-"""The picture that `bat-harness status` draws, made to fit a terminal of 80 columns."""
+"""How `bat-harness status` draws a run, in a terminal of 80 columns or more."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from harness.commands.tables import plain_table
+from harness.commands.console import plain_table
 from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts
 from harness.status.verdict import say
 from harness.store import LeaseOwner, Resolution
 from harness.words import counted, duration, moment
 
-_WIDE = 100  # columns of a terminal with room for bars
-_LINES = 5  # errors, and parameters; the others are a query away
+_WIDE = 100  # columns of a terminal that has room for bars
+_LINES = 5  # errors and parameters shown; a query shows the others
 _WORKERS = 16
 
 _STYLES = {
@@ -25,7 +25,7 @@ _STYLES = {
     RunState.DONE: "bold green",
     RunState.FAILED: "bold red",
 }
-_UNHAPPY = "bold yellow"
+_INCOMPLETE = "bold yellow"
 
 
 def render(status: RunStatus, address: str, width: int) -> Group:
@@ -36,8 +36,8 @@ def render(status: RunStatus, address: str, width: int) -> Group:
         (run.name, "bold"),
         (f", run {run.id} of {address}\nstarted {moment(run.started_at)}, {duration(started)} ago", "dim"),
     )
-    style = "bold red" if status.count("failed") else _STYLES.get(status.state, _UNHAPPY)
-    # What matters most comes first: a picture too tall for the screen is cut at its foot.
+    style = "bold red" if status.count("failed") else _STYLES.get(status.state, _INCOMPLETE)
+    # Most important first: what is too tall for the screen is cut off at the bottom.
     parts: list[RenderableType] = [title, Text(say(status), style)]
     if status.stages:
         parts += ["", _stages(status, with_bars=width >= _WIDE)]
@@ -61,10 +61,11 @@ def runs_table(runs: Sequence[RunSummary]) -> Table:
         table.add_column(name, justify="right" if name == "run" else "left")
     for name in ("done", "leased", "waiting", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in runs:
-        numbers = [_number(getattr(one, state), state) for state in ("leased", "waiting", "failed")]
-        started = moment(one.run.started_at)
-        table.add_row(str(one.run.id), one.run.name, started, f"{one.done:,} of {one.total:,}", *numbers)
+    for summary in runs:
+        run = summary.run
+        numbers = [_number(getattr(summary, state), state) for state in ("leased", "waiting", "failed")]
+        done = f"{summary.done:,} of {summary.total:,}"
+        table.add_row(str(run.id), run.name, moment(run.started_at), done, *numbers)
     return table
 
 
@@ -80,9 +81,9 @@ def _stages(status: RunStatus, *, with_bars: bool) -> Table:
         table.add_column(state, justify="right", no_wrap=True)
     previous = None
     for counts in status.stages:
-        named = [counts.stage or "" if counts.stage != previous else ""] if with_names else []
+        name = [counts.stage or "" if counts.stage != previous else ""] if with_names else []
         bar = [ProgressBar(counts.total, counts.done, width=16)] if with_bars else []
-        table.add_row(*named, counts.kind.value, *bar, *_cells(counts))
+        table.add_row(*name, counts.kind.value, *bar, *_cells(counts))
         previous = counts.stage
     return table
 
@@ -100,9 +101,9 @@ def _number(count: int, state: str) -> Text:
 
 def _rates(status: RunStatus) -> Table:
     table = plain_table()
-    table.add_column("lately", no_wrap=True)
-    table.add_column("jobs a minute", justify="right", no_wrap=True)
-    table.add_column("seconds a job", justify="right", no_wrap=True)
+    table.add_column("recent", no_wrap=True)
+    table.add_column("jobs per minute", justify="right", no_wrap=True)
+    table.add_column("seconds per job", justify="right", no_wrap=True)
     for rate in status.rates:
         table.add_row(
             rate.kind.value, f"{60 * rate.jobs_per_second:,.1f}", f"{rate.seconds_per_attempt:,.2f}"
@@ -114,19 +115,19 @@ def _workers(status: RunStatus) -> Table:
     now = datetime.now(UTC)
     table = plain_table()
     table.add_column("worker", overflow="fold")
-    table.add_column("is at", no_wrap=True)
-    for name in ("for", "behind it", "done lately", "a minute", "failed"):
+    table.add_column("job", no_wrap=True)
+    for name in ("for", "queued", "done", "per minute", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
-    # Those that fail first, then those at work; else they are in the order of their names.
-    found = sorted(status.workers, key=lambda one: (-one.failed, one.kind is None))
-    for one in found[:_WORKERS]:
-        at, taken = ("-", "-") if one.kind is None else (one.kind.value, _age(now, one.since))
-        pace = 60 * one.done / status.rates_over_seconds
-        numbers = [_number(one.behind, "leased"), _number(one.done, "done")]
-        table.add_row(one.worker, at, taken, *numbers, f"{pace:,.1f}", _number(one.failed, "failed"))
-    rest = len(found) - _WORKERS
+    # Failing workers first, then busy ones, otherwise by name.
+    workers = sorted(status.workers, key=lambda worker: (-worker.failed, worker.kind is None))
+    for worker in workers[:_WORKERS]:
+        kind, taken = ("-", "-") if worker.kind is None else (worker.kind.value, _age(now, worker.since))
+        pace = 60 * worker.done / status.rates_over_seconds
+        numbers = [_number(worker.behind, "leased"), _number(worker.done, "done")]
+        table.add_row(worker.worker, kind, taken, *numbers, f"{pace:,.1f}", _number(worker.failed, "failed"))
+    rest = len(workers) - _WORKERS
     if rest > 0:
-        # Below the table: in its first column it would be broken into a line for each word.
+        # Below the table, because it would wrap at every word in the first column.
         table.caption, table.caption_justify = f"and {rest:,} more: bat-harness query --name workers", "left"
     return table
 
@@ -141,10 +142,10 @@ def _owners(owners: Sequence[LeaseOwner]) -> Table:
     table.add_column("driver", overflow="fold")
     table.add_column("leases", justify="right", no_wrap=True)
     table.add_column("oldest", justify="right", no_wrap=True)
-    table.add_column("first to run out", justify="right", no_wrap=True)
+    table.add_column("first expires", justify="right", no_wrap=True)
     for owner in owners:
         left = (owner.first_expires_at - now).total_seconds()
-        ends = Text("has run out", "yellow") if owner.expired else Text(f"in {duration(left)}")
+        ends = Text("expired", "yellow") if owner.expired else Text(f"in {duration(left)}")
         oldest = _age(now, owner.oldest_started_at)
         table.add_row(owner.owner, f"{owner.leases:,}", oldest, ends)
     return table
@@ -167,12 +168,13 @@ def _errors(status: RunStatus) -> Table:
 
 def _parameters(resolutions: Sequence[Resolution]) -> Table:
     table = plain_table()
-    table.add_column("found", justify="right", no_wrap=True)
-    table.add_column("parameter of")
-    for one in resolutions[-_LINES:]:
-        value = f"{one.value:.6g}" if isinstance(one.value, float) else str(one.value)
-        table.add_row(value, Text.assemble(one.parameter, (f"\n{one.how}", "dim")))
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("resolved parameter")
+    for resolution in resolutions[-_LINES:]:
+        value = resolution.value
+        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+        table.add_row(shown, Text.assemble(resolution.parameter, (f"\n{resolution.how}", "dim")))
     rest = len(resolutions) - _LINES
     if rest > 0:
-        table.add_row("", Text(f"and {rest:,} before: bat-harness query --name resolutions", "dim"))
+        table.add_row("", Text(f"and {rest:,} earlier: bat-harness query --name resolutions", "dim"))
     return table

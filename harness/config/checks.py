@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from bat.rules import get_rule_class, rule_names
-from harness.config.errors import Path, Problem, did_you_mean, spell
+from harness.config.errors import Path, Problem, spell, suggest
 from harness.config.methods import Choice, Match, Method, parameter_problem
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
         for key, chosen, known in (("methods", stage.methods, methods), ("models", stage.models, models)):
             for j, title in enumerate(chosen or ()):
                 if title not in known:
-                    sentence = f"there is no {key[:-1]} {title!r} in this sweep.{did_you_mean(title, known)}"
+                    sentence = f"there is no {key[:-1]} {title!r} in this sweep.{suggest(title, known)}"
                     yield Problem(("stages", i, key, j), sentence)
         if stage.kind == "generate" and not methods:
             yield Problem(
@@ -96,9 +96,7 @@ def _references(config: SweepConfig) -> Iterator[Problem]:
                 rule = get_rule_class(match.method)
             except InvalidInputError:
                 sentence = f"there is no method or rule {match.method!r}."
-                yield Problem(
-                    (*path, "method"), sentence + did_you_mean(match.method, [*titles, *rule_names()])
-                )
+                yield Problem((*path, "method"), sentence + suggest(match.method, [*titles, *rule_names()]))
                 continue
             if match.parameter is None and not rule.takes_no_parameter:
                 sentence = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.config.errors import ConfigError, Problem, did_you_mean
+from harness.config.errors import ConfigError, Problem, suggest
 from harness.config.overrides import apply_overrides
 from harness.config.problems import explain
 from harness.config.schema import SweepConfig
@@ -74,4 +74,4 @@ def _read_text(name: str) -> str:
 
 def _near(path: Path) -> str:
     there = sorted(file.name for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-    return did_you_mean(path.name, there)
+    return suggest(path.name, there)

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from harness.config.errors import ConfigError, Path, Problem, did_you_mean, spell
+from bat.suggestions import did_you_mean
+from harness.config.errors import ConfigError, Path, Problem, spell, suggest
 from harness.config.source import Source, kind
 
 
@@ -36,7 +37,7 @@ def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) ->
     match details["type"]:
         case "extra_forbidden":
             known = _keys_at(schema, loc[:-1])
-            sentence = f"{spell(path[:-1])} has no key {path[-1]!r}.{did_you_mean(path[-1], known)}"
+            sentence = f"{spell(path[:-1])} has no key {path[-1]!r}.{suggest(path[-1], known)}"
         case "missing":
             path = (*path, loc[-1])
             sentence = f"{spell(path[:-1])} needs the key {loc[-1]!r}."
@@ -47,7 +48,7 @@ def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) ->
                     inner = _existing((*loc, *problem.path), source.data)
                     yield Problem(inner, f"{spell(inner)}: {problem.sentence}", source.place_of(inner))
                 return
-            sentence = f"{spell(path)}: {str(cause).rstrip('.')}."
+            sentence = f"{spell(path)}: {_sentence(str(cause))}"
         case "model_type":
             keys = ", ".join(_keys_at(schema, loc))
             sentence = f"{spell(path)} must be keys and values ({keys}); got {given}."
@@ -60,12 +61,16 @@ def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) ->
         case "literal_error":
             expected = str(details["ctx"]["expected"])
             near = did_you_mean(details["input"], re.findall(r"'([^']*)'", expected))
-            near = near if near.startswith(" Did") else ""
             sentence = f"{spell(path)} must be {expected}; got {given}.{near}"
         case _:
             requirement = re.sub(r"^\w+ should ", "must ", details["msg"])
             sentence = f"{spell(path)} {requirement}; got {given}."
     yield Problem(path, sentence, place)
+
+
+def _sentence(text: str) -> str:
+    """The text with the full stop it may lack."""
+    return text if text.endswith(("?", "!")) else f"{text.rstrip('.')}."
 
 
 def _either(first: str, second: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from bat.errors import InvalidInputError
 from harness.config.checks import find_problems
-from harness.config.errors import ConfigError, did_you_mean
+from harness.config.errors import ConfigError, suggest
 from harness.config.experiment import Corpus, Features, Generation, Measurement, Model, Prefixes, Scoring
 from harness.config.methods import Method
 from harness.config.resources import Resources
@@ -114,5 +114,5 @@ class SweepConfig(Section):
 
 def _get(kind: str, known: Mapping[str, Part], name: str) -> Part:
     if name not in known:
-        raise InvalidInputError(f"there is no {kind} {name!r} in this sweep.{did_you_mean(name, known)}")
+        raise InvalidInputError(f"there is no {kind} {name!r} in this sweep.{suggest(name, known)}")
     return known[name]

@@ -1,11 +1,11 @@
-"""Whether this machine can run sweeps: what is there, what is missing, and what to do about it.
+"""Check that this machine can run sweeps: what works, what is missing, and how to fix it.
 
-findings.py       what a check says
+findings.py       the result of a check
 software.py       Python, libraries, Ray
 machine.py        cores, memory, GPUs, solvers, caches
 surroundings.py   assets, the hub, the database
 
-Heavy libraries are imported by the check that needs them, so that a broken one is a line of the report.
+Each check imports the libraries it needs, so that a broken library becomes a finding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Finding", "Health", "checks", "examine"]
 def examine(
     address: str, *, deep: bool = False, report: Callable[[int], None] | None = None
 ) -> list[Finding]:
-    """Make all checks, also for a database at that address; `report` is told how many are made."""
+    """Run all checks, including the database at `address`; `report` is called with the number done."""
     findings: list[Finding] = []
     for number, (name, check) in enumerate(checks(address, deep=deep).items(), start=1):
         try:
@@ -37,7 +37,7 @@ def examine(
 
 
 def checks(address: str, *, deep: bool = False) -> dict[str, Check]:
-    """All checks by name, in the order of the report."""
+    """All checks by name, in the order they are shown."""
     return {
         "Python": software.python,
         "libraries": software.libraries,
@@ -48,7 +48,7 @@ def checks(address: str, *, deep: bool = False) -> dict[str, Check]:
         **{f"solver {name}": machine.solver_check(name) for name in SOLVER_NAMES},
         "compiled code": machine.compiled_code,
         "cache": machine.cache,
-        "Ray": software.ray_starts if deep else software.ray_is_there,
+        "Ray": software.ray_starts if deep else software.ray_is_installed,
         "database": lambda: surroundings.database(address),
         "assets": surroundings.assets,
         "hub": surroundings.hub,

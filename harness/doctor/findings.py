@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 
 class Health(StrEnum):
-    """How a check went."""
+    """The outcome of a check."""
 
     OK = "ok"
-    WARN = "warn"  # something will not work, which many sweeps do without
-    FAIL = "fail"  # sweeps need this
+    WARN = "warn"  # some sweeps will not work
+    FAIL = "fail"  # no sweep will work
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found, and what to do about it."""
+    """The result of a check, with advice."""
 
     name: str
     health: Health
@@ -27,12 +27,12 @@ class Finding:
     advice: str = ""
 
 
-# Gives findings; one that raises has found that something is broken.
+# An exception counts as a failed check.
 Check = Callable[[], Iterable[Finding]]
 
 
 def is_writable(folder: Path) -> bool:
-    """Whether a folder can be written, or made where it is not there yet."""
+    """Whether a folder is writable, or can be created."""
     try:
         tempfile.TemporaryFile(dir=nearest(folder)).close()
     except OSError:
@@ -41,5 +41,5 @@ def is_writable(folder: Path) -> bool:
 
 
 def nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
-    return next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    """The folder itself, or the nearest parent that exists."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -1,4 +1,4 @@
-"""Checks of the machine: what it has to compute with, and whether that works."""
+"""Checks of the machine: processors, memory, GPUs, solvers and caches."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pathlib import Path
 from bat.errors import BatError
 from harness.doctor.findings import Check, Finding, Health, is_writable, nearest
 
-_LEAST_MEMORY = 2e9  # bytes: the demo model in float32, twice
-_LEAST_ROOM = 2e9  # bytes of the cache: the demo model is 0.5 GB, bases and features come to it
+_LEAST_MEMORY = 2e9  # bytes: two copies of the demo model in float32
+_LEAST_ROOM = 2e9  # bytes for the cache: 0.5 GB for the demo model, the rest for bases and features
 
-# The critical threshold of token 0 in the paper's example of three tokens.
+# The critical threshold of token 0 in the paper's example with three tokens.
 _EXAMPLE_ANSWER = 0.4250489
 
 
 def cores() -> Iterable[Finding]:
     """The cores this process may use."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    whole = os.cpu_count() or usable
-    text = f"{usable}" if usable == whole else f"{usable} of {whole} may be used"
+    total = os.cpu_count() or usable
+    text = f"{usable}" if usable == total else f"{usable} of {total} usable"
     yield Finding("cores", Health.OK, f"{text}, {platform.machine()}, {platform.system()}")
 
 
 def memory() -> Iterable[Finding]:
-    """The memory that is free."""
+    """Free memory."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
-        yield Finding("memory", Health.OK, "not known on this system")
+        yield Finding("memory", Health.OK, "unknown on this system")
         return
     sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
     free, total = sizes["MemAvailable"], sizes["MemTotal"]
@@ -50,23 +50,24 @@ def gpus() -> Iterable[Finding]:
     build = f"torch {torch.__version__}"
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):
-            found = torch.cuda.get_device_properties(index)
-            text = f"{found.name}, {found.total_memory / 1e9:.0f} GB, CUDA {torch.version.cuda}, {build}"
+            properties = torch.cuda.get_device_properties(index)
+            memory_size = f"{properties.total_memory / 1e9:.0f} GB"
+            text = f"{properties.name}, {memory_size}, CUDA {torch.version.cuda}, {build}"
             yield Finding(f"GPU {index}", Health.OK, text)
     elif shutil.which("nvidia-smi") or Path("/proc/driver/nvidia").exists():
         advice = "Install a CUDA build of torch: https://pytorch.org/get-started/locally"
         if torch.version.cuda is not None:
             advice = "Compare the driver's CUDA version (nvidia-smi) with torch's."
-        yield Finding("GPU", Health.WARN, f"there is one that {build} cannot use", advice)
+        yield Finding("GPU", Health.WARN, f"{build} cannot use the GPU of this machine", advice)
     else:
-        yield Finding("GPU", Health.OK, f"none; models run on the cores ({build})")
+        yield Finding("GPU", Health.OK, f"none; models run on the CPU ({build})")
 
 
 def solver_check(name: str) -> Check:
     """The check of one solver."""
 
     def check() -> Iterable[Finding]:
-        """Solve the paper's example of three tokens, whose answer is known."""
+        """Solve the paper's example with three tokens, whose answer is known."""
         import numpy as np
 
         import bat
@@ -74,17 +75,17 @@ def solver_check(name: str) -> Check:
         weight = np.array([[0.55], [0.71], [0.29]])
         basis = bat.Basis.from_matrix(weight, constraints=1)
         probs = bat.softmax(2.55 * weight.T)
-        # The default is needed; the others are there to compare with.
+        # The default solver is required; the others are for comparison.
         broken = Health.FAIL if name == "certified" else Health.WARN
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a cache that cannot be written there is another check
-                found = bat.critical_thresholds(basis, probs, [0], solver=name)
+                warnings.simplefilter("ignore")  # another check covers a cache that is not writable
+                interval = bat.critical_thresholds(basis, probs, [0], solver=name)
         except BatError as error:
             yield Finding(f"solver {name}", broken, str(error))
             return
-        lower, upper = float(found.lower[0]), float(found.upper[0])
-        text = f"the critical threshold of the example lies in [{lower:.7f}, {upper:.7f}]"
+        lower, upper = float(interval.lower[0]), float(interval.upper[0])
+        text = f"critical threshold of the example in [{lower:.7f}, {upper:.7f}]"
         if max(abs(lower - _EXAMPLE_ANSWER), abs(upper - _EXAMPLE_ANSWER)) < 1e-6:
             yield Finding(f"solver {name}", Health.OK, text)
         else:
@@ -95,31 +96,31 @@ def solver_check(name: str) -> Check:
 
 
 def compiled_code() -> Iterable[Finding]:
-    """Whether what numba compiles is kept for the next start."""
+    """Whether numba can cache compiled code."""
     from bat.solvers import _sweep
 
     folder = _sweep.sweep.stats.cache_path
     if folder is not None and is_writable(Path(folder)):
-        yield Finding("compiled code", Health.OK, f"kept in {folder}")
+        yield Finding("compiled code", Health.OK, f"cached in {folder}")
     else:
-        text = f"cannot be kept{f' in {folder}' if folder else ''}, so every start compiles anew"
-        advice = "Name a folder that can be written in NUMBA_CACHE_DIR."
+        text = f"cannot be cached{f' in {folder}' if folder else ''}, so every start compiles again"
+        advice = "Set NUMBA_CACHE_DIR to a writable folder."
         yield Finding("compiled code", Health.WARN, text, advice)
 
 
 def cache() -> Iterable[Finding]:
-    """Whether the cache folder can be written, and has room."""
+    """Whether the cache folder is writable and has enough space."""
     from bat.basis import CACHE_VARIABLE
     from workers.assets import cache_folder
 
     folder = cache_folder()
-    advice = f"Name another folder in {CACHE_VARIABLE}."
+    advice = f"Set {CACHE_VARIABLE} to another folder."
     if not is_writable(folder):
-        yield Finding("cache", Health.FAIL, f"{folder} cannot be written", advice)
+        yield Finding("cache", Health.FAIL, f"{folder} is not writable", advice)
         return
     free = shutil.disk_usage(nearest(folder)).free
     text = f"{folder}, {free / 1e9:,.0f} GB free"
     if free < _LEAST_ROOM:
-        yield Finding("cache", Health.WARN, text, f"Make room. {advice}")
+        yield Finding("cache", Health.WARN, text, f"Free some space. {advice}")
     else:
         yield Finding("cache", Health.OK, text)

@@ -1,4 +1,4 @@
-"""Checks of what is installed."""
+"""Checks of the installed software."""
 
 from __future__ import annotations
 
@@ -18,40 +18,46 @@ _DISTRIBUTION = "bat-harness"
 
 def python() -> Iterable[Finding]:
     """The version of Python."""
-    needed = importlib.metadata.metadata(_DISTRIBUTION)["Requires-Python"]
+    required = importlib.metadata.metadata(_DISTRIBUTION)["Requires-Python"]
     version = platform.python_version()
     text = f"{version}, {sys.executable}"
-    if SpecifierSet(needed).contains(version, prereleases=True):
+    if SpecifierSet(required).contains(version, prereleases=True):
         yield Finding("Python", Health.OK, text)
     else:
-        yield Finding("Python", Health.FAIL, text, f"Use Python {needed}.")
+        yield Finding("Python", Health.FAIL, text, f"Use Python {required}.")
 
 
 def libraries() -> Iterable[Finding]:
-    """The libraries that are always needed, against their least versions."""
-    requirements = [one for one in _requirements() if one.marker is None]
-    problems = [problem for one in requirements if (problem := _problem(one)) is not None]
-    for text, needed in problems:
-        yield Finding("library", Health.FAIL, text, f"Run: python -m pip install '{needed}'")
+    """The required libraries and their minimum versions."""
+    requirements = [requirement for requirement in _requirements() if requirement.marker is None]
+    problems = [problem for requirement in requirements if (problem := _problem(requirement)) is not None]
+    for text, required in problems:
+        yield Finding("library", Health.FAIL, text, f"Run: python -m pip install '{required}'")
     if not problems:
         shown = ("torch", "transformers", "numpy", "ray", "sqlalchemy")
         versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in shown)
-        text = f"all {len(requirements)} are new enough, among them {versions}"
+        text = f"all {len(requirements)} have the required versions, including {versions}"
         yield Finding("libraries", Health.OK, text)
 
 
 def optional_libraries() -> Iterable[Finding]:
-    """The libraries of extras, without which something in particular does not work."""
-    uses = {"gguf": "GGUF models, such as the demo's", "plots": "figures", "postgres": "PostgreSQL"}
+    """The libraries of the extras, each needed for one purpose."""
+    uses = {"gguf": "GGUF models, such as the demo model", "postgres": "PostgreSQL"}
     for extra, use in uses.items():
-        wanted = [one for one in _requirements() if one.marker and one.marker.evaluate({"extra": extra})]
-        problems = [problem for one in wanted if (problem := _problem(one)) is not None]
+        requirements = [
+            requirement
+            for requirement in _requirements()
+            if requirement.marker and requirement.marker.evaluate({"extra": extra})
+        ]
+        problems = [problem for requirement in requirements if (problem := _problem(requirement)) is not None]
         if problems:
-            text = f"{', '.join(text for text, _ in problems)}: no {use}"
+            text = f"{', '.join(text for text, _ in problems)}; needed for {use}"
             advice = f"Run: python -m pip install '{_DISTRIBUTION}[{extra}]'"
             yield Finding(f"extra {extra}", Health.WARN, text, advice)
         else:
-            versions = ", ".join(f"{one.name} {importlib.metadata.version(one.name)}" for one in wanted)
+            versions = ", ".join(
+                f"{each.name} {importlib.metadata.version(each.name)}" for each in requirements
+            )
             yield Finding(f"extra {extra}", Health.OK, versions)
 
 
@@ -60,7 +66,7 @@ def _requirements() -> list[Requirement]:
 
 
 def _problem(requirement: Requirement) -> tuple[str, Requirement] | None:
-    """What is wrong with an installed library, and what is needed; None if nothing is."""
+    """What is wrong with a library, and the requirement; None if it is fine."""
     plain = Requirement(f"{requirement.name}{requirement.specifier}")
     try:
         version = importlib.metadata.version(requirement.name)
@@ -71,15 +77,15 @@ def _problem(requirement: Requirement) -> tuple[str, Requirement] | None:
     return f"{requirement.name} {version} is not {requirement.specifier}", plain
 
 
-def ray_is_there() -> Iterable[Finding]:
+def ray_is_installed() -> Iterable[Finding]:
     """Whether Ray can be imported."""
     import ray
 
-    yield Finding("Ray", Health.OK, f"{ray.__version__}; --deep tries to start one")
+    yield Finding("Ray", Health.OK, f"{ray.__version__}; test that it starts with --deep")
 
 
 def ray_starts() -> Iterable[Finding]:
-    """Whether a Ray of this machine's own starts, and answers."""
+    """Whether a local Ray starts and runs a task."""
     import ray
 
     from harness.driver.cluster import connected
@@ -91,4 +97,4 @@ def ray_starts() -> Iterable[Finding]:
         pid = ray.get(ray.remote(answer).remote())
         resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     has = f"{resources.get('CPU', 0):g} cores and {resources.get('GPU', 0):g} GPUs"
-    yield Finding("Ray", Health.OK, f"{ray.__version__} starts here with {has}; process {pid} answered")
+    yield Finding("Ray", Health.OK, f"{ray.__version__} starts with {has}; process {pid} ran a task")

@@ -1,4 +1,4 @@
-"""Rows of a query as CSV, JSON or Parquet, written as they come: what is in memory is a batch of them."""
+"""Rows of a query as CSV, JSON or Parquet, streamed: only a batch of rows is in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = Sequence[Any]
 
-# Rows of a Parquet row group, at most.
+# Maximum number of rows of a Parquet row group.
 BATCH = 20_000
 
 
@@ -31,7 +31,7 @@ class OutputError(BatError):
 
 
 def write_rows(format_name: str, columns: Sequence[str], rows: Iterable[Row], path: Path) -> int:
-    """Write rows to a file in a format of FORMATS, and return how many there were."""
+    """Write rows to a file in one of FORMATS, and return their number."""
     with replacing(path) as partial:
         if format_name == "parquet":
             return write_parquet(columns, rows, partial)
@@ -40,7 +40,7 @@ def write_rows(format_name: str, columns: Sequence[str], rows: Iterable[Row], pa
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Row], stream: IO[str]) -> int:
-    """Write a line of names and a line for each row. NULL is empty, bytes are in hexadecimal digits."""
+    """Write a header and a line for each row. NULL is empty, bytes are hexadecimal."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
     count = 0
@@ -51,7 +51,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Row], stream: IO[str]) -> i
 
 
 def write_json(columns: Sequence[str], rows: Iterable[Row], stream: IO[str]) -> int:
-    """Write a list of objects, one in a line. Bytes are in base64; what JSON has no number for is null."""
+    """Write a list of objects, one per line. Bytes are base64; infinity and NaN are null."""
     count = 0
     stream.write("[")
     for row in rows:
@@ -68,10 +68,10 @@ FORMATS = (*STREAMED, "parquet")
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Row], path: Path) -> int:
-    """Write rows whose types are known only once they are seen.
+    """Write rows whose types are not known in advance.
 
-    A column may begin with NULLs, and SQLite keeps numbers and texts in one column. Each batch is written
-    with the types it has; when these differ, all are written anew with types that hold every batch.
+    A column may begin with NULLs, and SQLite allows numbers and text in one column. Each batch is written
+    with its own types; if they differ, all batches are rewritten with types that hold every one.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -105,38 +105,38 @@ def write_parquet(columns: Sequence[str], rows: Iterable[Row], path: Path) -> in
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to, and put the file in its place once it is whole."""
+    """Yield a temporary path to write to, and rename it to `path` once it is complete."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         yield partial
         partial.replace(path)
     except OSError as error:
         raise OutputError(
-            f"{path} cannot be written: {error.strerror or error}. Name another place."
+            f"{path} cannot be written: {error.strerror or error}. Choose another path."
         ) from error
     finally:
-        with suppress(OSError):  # on a disk that is only for reading
+        with suppress(OSError):  # on a read-only disk
             partial.unlink(missing_ok=True)
 
 
 def check_absent(path: Path, *, force: bool) -> None:
-    """Raise when a file is there already, unless it may be written over."""
+    """Raise when a file exists, unless `force` allows to replace it."""
     if path.is_dir():
         raise InvalidInputError(f"{path} must be a file; it is a folder. Name a file in it.")
     if path.exists() and not force:
-        raise InvalidInputError(f"{path} is there already. Name another file, or add --force to replace it.")
+        raise InvalidInputError(f"{path} already exists. Choose another file, or add --force to replace it.")
     if not path.absolute().parent.is_dir():
         raise InvalidInputError(f"the folder of {path} must exist; it does not. Create it first.")
 
 
 def plain(value: Any) -> Any:
-    """A value of a database as text, number, boolean, bytes or None."""
+    """A database value as text, number, boolean, bytes or None."""
     match value:
         case Decimal():
             return float(value)
         case datetime() | date():
             return value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
-        case dict() | list():  # PostgreSQL gives JSON back as what it stands for, SQLite as text
+        case dict() | list():  # PostgreSQL returns JSON decoded, SQLite as text
             return json.dumps(value)
         case memoryview():
             return bytes(value)
@@ -153,16 +153,16 @@ def _json_value(value: Any) -> Any:
 
 
 def _batches(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches, and at least one, so that a file without rows has its columns."""
+    """The rows in batches; at least one batch, so that a file without rows has its columns."""
     import pyarrow as pa
 
     remaining = iter(rows)
-    held = list(itertools.islice(remaining, BATCH))
+    batch = list(itertools.islice(remaining, BATCH))
     while True:
-        arrays = [_array([plain(row[place]) for row in held]) for place in range(len(columns))]
+        arrays = [_array([plain(row[index]) for row in batch]) for index in range(len(columns))]
         yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
-        held = list(itertools.islice(remaining, BATCH))
-        if not held:
+        batch = list(itertools.islice(remaining, BATCH))
+        if not batch:
             return
 
 
@@ -179,14 +179,14 @@ def _array(values: list[Any]) -> pa.Array:
 
 
 def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Types that hold what each of the schemas holds: numbers as numbers where possible, else text."""
+    """Types that hold the values of every schema: numbers where possible, otherwise text."""
     import pyarrow as pa
 
     fields = []
     for versions in zip(*schemas, strict=True):
         try:
             field = pa.unify_schemas(
-                [pa.schema([one]) for one in versions], promote_options="permissive"
+                [pa.schema([field]) for field in versions], promote_options="permissive"
             ).field(0)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             field = pa.field(versions[0].name, pa.string())

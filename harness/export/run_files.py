@@ -1,7 +1,7 @@
-"""A run as files: every table of its results, its configuration, and what it was made with.
+"""A run as files: the tables of its results, its sweep, and the versions of the software.
 
-Rows are read and written a batch at a time. A sweep may go on meanwhile: what is exported are the results of
-the jobs that were done when the export began.
+Rows are read and written in batches. A sweep may be running: the export has the results of the jobs that were
+done when it started.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FORMATS = ("parquet", "csv")
 _CONFIG = "config.yaml"
 _RUN = "run.json"
 
-# Rows read at a time, where one is large: a trace is some hundred tokens, a vector a thousand numbers.
+# Smaller batches for large rows: a trace has some hundred tokens, a vector a thousand numbers.
 _SMALLER_BATCHES = {TOKENS.name: 200, FEATURES.name: 1_000}
 
 Report = Callable[[int], None]
@@ -41,7 +41,7 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A file of an export; `rows` is None for what is no table."""
+    """A file of an export; `rows` is None if it is not a table."""
 
     path: Path
     meaning: str
@@ -57,22 +57,22 @@ def export_run(
     force: bool = False,
     report: Report | None = None,
 ) -> list[ExportedFile]:
-    """Write a run to a folder; `report` is told how many of TABLES are written."""
+    """Export a run to a folder; `report` is called with the number of TABLES written."""
     if format_name not in FORMATS:
         raise InvalidInputError(f"--format must be parquet or csv; got {format_name!r}.")
     _prepare(folder, force=force)
     done: set[str] = set()
     written = []
-    for place, table in enumerate(TABLES, start=1):
+    for number, table in enumerate(TABLES, start=1):
         path = folder / f"{table.name}.{format_name}"
         rows = _write_table(reader, run, table, path, done)
         written.append(ExportedFile(path, table.meaning, rows))
         if report is not None:
-            report(place)
-    rows_by_table = {one.path.stem: one.rows for one in written}
+            report(number)
+    rows_by_table = {file.path.stem: file.rows for file in written}
     for name, text, meaning in (
-        (_CONFIG, config_yaml(run.config), "the sweep, to be run or resumed"),
-        (_RUN, _run_json(reader, run, rows_by_table), "the run, its versions, and how many rows there are"),
+        (_CONFIG, config_yaml(run.config), "the sweep, to run or resume"),
+        (_RUN, _run_json(reader, run, rows_by_table), "the run, versions of the software, numbers of rows"),
     ):
         with replacing(folder / name) as partial:
             partial.write_text(text, encoding="utf-8")
@@ -81,7 +81,7 @@ def export_run(
 
 
 def config_yaml(config: Mapping[str, Any]) -> str:
-    """A run's configuration as a sweep: running it again is the same run."""
+    """The sweep of a run; running it gives the same run."""
     return yaml.safe_dump(as_written(config), sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -101,33 +101,33 @@ def _run_json(reader: Reader, run: Run, rows: Mapping[str, int | None]) -> str:
 
 
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Make a folder to write to; one that holds files is refused unless `force` says otherwise."""
+    """Create a folder to write to. If it contains files, `force` is required."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not force and any(folder.iterdir()):
             raise InvalidInputError(
-                f"{folder} must be an empty folder, or a new one; it holds files. Name another, or add "
-                "--force to write over what is there."
+                f"{folder} must be an empty folder, or a new one; it contains files. Choose another, or add "
+                "--force to overwrite existing files."
             )
     except OSError as error:
         raise _unwritable(folder, error) from error
 
 
 def _unwritable(folder: Path, error: OSError) -> OutputError:
-    return OutputError(f"{folder} cannot be written: {error.strerror}. Name another folder.")
+    return OutputError(f"{folder} cannot be written: {error.strerror}. Choose another folder.")
 
 
 def _prepare(folder: Path, *, force: bool) -> None:
     check_folder(folder, force=force)
     try:
         for name in [*(f"{table.name}.{ending}" for table in TABLES for ending in FORMATS), _CONFIG, _RUN]:
-            (folder / name).unlink(missing_ok=True)  # so that nothing is left of an export in another format
+            (folder / name).unlink(missing_ok=True)  # remove an earlier export in another format
     except OSError as error:
         raise _unwritable(folder, error) from error
 
 
 def _write_table(reader: Reader, run: Run, table: ExportTable, path: Path, done: set[str]) -> int:
-    """Write one table; the one of jobs fills `done`, which the tables of results are held to."""
+    """Write a table. The table of jobs fills `done`; tables of results only have rows of those jobs."""
     count = 0
     size = _SMALLER_BATCHES.get(table.name, BATCH)
     with (
@@ -152,21 +152,21 @@ def _opened(path: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa
         with pyarrow.parquet.ParquetWriter(path, schema) as writer:
             yield writer.write_batch
         return
-    spelled = pa.schema([_spelled_field(field) for field in schema])
-    with pyarrow.csv.CSVWriter(path, spelled) as writer:
-        yield lambda batch: writer.write_batch(_spelled(batch, spelled))
+    text_schema = pa.schema([_text_field(field) for field in schema])
+    with pyarrow.csv.CSVWriter(path, text_schema) as writer:
+        yield lambda batch: writer.write_batch(_with_text(batch, text_schema))
 
 
 def _batch(table: ExportTable, rows: Sequence[Row]) -> pa.RecordBatch:
     arrays = [
-        pa.array([_convert(row[place], field.type, table) for row in rows], field.type)
-        for place, field in enumerate(table.schema)
+        pa.array([_convert(row[index], field.type, table) for row in rows], field.type)
+        for index, field in enumerate(table.schema)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
 def _convert(value: Any, kind: pa.DataType, table: ExportTable) -> Any:
-    """A value as the database gave it, which is text for much that SQLite has no type for."""
+    """Convert a database value; SQLite stores times and JSON as text."""
     if value is None:
         return None
     if pa.types.is_timestamp(kind):
@@ -180,7 +180,7 @@ def _convert(value: Any, kind: pa.DataType, table: ExportTable) -> Any:
 
 
 def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """A row for each token of the traces in `rows`, which have (job, place, trace)."""
+    """A row for each token of the traces; `rows` are (job, place, trace)."""
     traces = [decode_trace(bytes(row[2])) for row in rows]
     lengths = [len(trace) for trace in traces]
 
@@ -208,13 +208,13 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=TOKENS.schema)
 
 
-def _spelled_field(field: pa.Field) -> pa.Field:
+def _text_field(field: pa.Field) -> pa.Field:
     is_plain = not (pa.types.is_list(field.type) or pa.types.is_dictionary(field.type))
     return field if is_plain else pa.field(field.name, pa.string())
 
 
-def _spelled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with its lists as text, numbers apart by spaces, which CSV has no better way to say."""
+def _with_text(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with lists as text, numbers separated by spaces, because CSV has no lists."""
     arrays = [
         pa.array([" ".join(map(str, entry)) for entry in column.to_pylist()], pa.string())
         if pa.types.is_list(column.type)

@@ -1,6 +1,6 @@
-"""Which tables a run is exported as: their SQL, and the types of their columns.
+"""The tables of an exported run: their SQL and the types of their columns.
 
-Results are named by the id of their job, which is the same in every database; `:run_id` is the run's number.
+Rows refer to their job by its id, which is the same in every database; `:run_id` is the number of the run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _SINGLE = pa.float32()
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """A table of an export. Columns have the types given; those of type list are JSON in the database."""
+    """A table of an export. Columns of type list are JSON in the database."""
 
     name: str
     meaning: str
     sql: str
     schema: pa.Schema
-    of_results: bool = True  # rows belong to a job that is done, whose id is their first column
+    of_results: bool = True  # the first column is the id of a job that is done
 
 
 def _schema(**columns: pa.DataType) -> pa.Schema:
@@ -32,7 +32,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 
 def _of_jobs(table: str, *columns: str) -> str:
-    """Rows of a table of results, in the order of the jobs, then of the first column."""
+    """Rows of a table of results, ordered by job, then by the first column."""
     return f"""
 SELECT jobs.id AS job, {", ".join(f"{table}.{column}" for column in columns)}
 FROM run_jobs
@@ -45,7 +45,7 @@ ORDER BY run_jobs.job_key, {table}.{columns[0]}
 
 JOBS = ExportTable(
     "jobs",
-    "a job of the run, and where it stands",
+    "jobs of the run and their states",
     """
 SELECT job, kind, state, model, corpus, method, parameter, basis_size, attempt AS attempts, failures, losses,
        adjustment, error, spec, created_at, finished_at
@@ -76,7 +76,7 @@ ORDER BY created_at, kind, job
 
 ATTEMPTS = ExportTable(
     "attempts",
-    "one try at a job",
+    "attempts at jobs",
     _of_jobs("attempts", "number", "owner", "worker", "outcome", "error", "started_at", "ended_at"),
     _schema(
         job=_TEXT,
@@ -93,7 +93,7 @@ ATTEMPTS = ExportTable(
 
 RESOLUTIONS = ExportTable(
     "resolutions",
-    "a parameter that was found out",
+    "resolved parameters",
     """
 SELECT parameter, asked, value, how, detail, created_at FROM resolutions WHERE run_id = :run_id ORDER BY id
 """,
@@ -103,7 +103,7 @@ SELECT parameter, asked, value, how, detail, created_at FROM resolutions WHERE r
 
 PREFIXES = ExportTable(
     "prefixes",
-    "an opening that was continued, and how the person went on",
+    "prefixes that were continued, and the human continuations",
     """
 SELECT prefix_sets.id AS prefix_set, prefixes.place, prefixes.id AS prefix, prefix_sets.corpus,
        prefix_sets.split, prefixes.text, prefixes.token_ids, prefixes.continuation, prefixes.continuation_ids
@@ -132,7 +132,7 @@ ORDER BY prefixes.prefix_set_key, prefixes.place
 
 GENERATIONS = ExportTable(
     "generations",
-    "a text that a model wrote",
+    "generated texts",
     """
 SELECT jobs.id AS job, generations.place, prefix_sets.id AS prefix_set, generations.prefix_id AS prefix,
        generations.text, generations.stop_reason, generations.token_count, generations.solver_seconds
@@ -157,7 +157,7 @@ ORDER BY run_jobs.job_key, generations.place
 
 MEASUREMENTS = ExportTable(
     "measurements",
-    "a token that a person wrote, under the model's distribution",
+    "tokens of human text under the model's distribution",
     _of_jobs(
         "measurements",
         *("place", "document", "position", "token", "probability", "entropy", "maximum", "rank"),
@@ -180,7 +180,7 @@ MEASUREMENTS = ExportTable(
 
 THRESHOLDS = ExportTable(
     "measurement_thresholds",
-    "the critical threshold of such a token at one basis size, as an interval",
+    "intervals for the critical thresholds of these tokens, by number of constraints",
     _of_jobs(
         "measurement_thresholds",
         *("place", "basis_size", "lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
@@ -205,21 +205,21 @@ THRESHOLDS = ExportTable(
 
 FEATURES = ExportTable(
     "features",
-    "a text as a vector",
+    "feature vectors of texts",
     _of_jobs("features", "place", "vector"),
     _schema(job=_TEXT, place=_INT, vector=pa.list_(_SINGLE)),
 )
 
 SCORES = ExportTable(
     "scores",
-    "a number that sums texts up",
+    "scores, with intervals",
     _of_jobs("scores", "name", "value", "low", "high", "detail"),
     _schema(job=_TEXT, name=_TEXT, value=_FLOAT, low=_FLOAT, high=_FLOAT, detail=_TEXT),
 )
 
 TOKENS = ExportTable(
     "tokens",
-    "a token of such a text: what it was drawn from, and what was refused before it",
+    "tokens of the generated texts: how each was accepted, what was rejected before it",
     _of_jobs("token_traces", "place", "trace"),
     _schema(
         job=_TEXT,
@@ -238,7 +238,7 @@ TOKENS = ExportTable(
     ),
 )
 
-# Jobs come first: what is done when they are read decides which results are exported.
+# Jobs come first: only results of jobs that are done at that point are exported.
 TABLES = (
     *(JOBS, ATTEMPTS, RESOLUTIONS, PREFIXES, GENERATIONS, TOKENS),
     *(MEASUREMENTS, THRESHOLDS, FEATURES, SCORES),

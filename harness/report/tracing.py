@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from bat.errors import InvalidInputError
+from bat.suggestions import did_you_mean
 from harness.jobs import JobKind
 from harness.report.building import build_tables
 from harness.report.parts import Missing, Table
@@ -69,8 +69,7 @@ def _choose(kind: str, name: str, items: Iterable[_Item], label: Callable[[_Item
     begun = [item for item in known if label(item).lower().startswith(name.lower())]
     if len(begun) == 1:
         return begun[0]
-    near = difflib.get_close_matches(name, labels, n=1)
-    guess = f" Did you mean {near[0]!r}?" if near and not begun else ""
+    guess = "" if begun else did_you_mean(name, labels)
     problem = "is the beginning of several" if begun else "is none"
     listed = ", ".join(repr(one) for one in (map(label, begun) if begun else labels)) or "nothing"
     raise InvalidInputError(f"{name!r} {problem} of: {listed} ({kind}).{guess}")

@@ -1,23 +1,27 @@
-"""Questions that people ask a store, with their SQL; it runs on SQLite and on PostgreSQL alike."""
+"""Named queries: questions people ask about their results, with SQL for SQLite and PostgreSQL alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bat.errors import InvalidInputError
+from bat.suggestions import did_you_mean
+
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """A question, and how it is asked."""
+    """A question and the SQL that answers it."""
 
     name: str
     question: str
     sql: str
 
 
+# Shown in docs/database.md, as examples to start from.
 QUERIES = (
     NamedQuery(
         "progress",
-        "How far is each run?",
+        "How far along is each run?",
         """
 SELECT run, kind, waiting, leased, done, failed, total
 FROM progress_view
@@ -26,7 +30,7 @@ ORDER BY run, kind
     ),
     NamedQuery(
         "failures",
-        "What was set aside, and why?",
+        "Which jobs failed, and why?",
         """
 SELECT run, kind, model, method, parameter, failures, losses, error, job
 FROM jobs_view
@@ -47,7 +51,7 @@ LIMIT 20
     ),
     NamedQuery(
         "owners",
-        "Who works, who has worked, and how did it go?",
+        "Which drivers are or were at work, and how did their attempts end?",
         """
 SELECT owner, outcome, count(*) AS attempts, avg(seconds) AS mean_seconds, max(ended_at) AS latest
 FROM attempts_view
@@ -105,7 +109,7 @@ ORDER BY run, model, corpus, rule, basis_size, parameter
     ),
     NamedQuery(
         "effort",
-        "What did the linear programs of a measurement cost, and did they close?",
+        "What did the linear programs of the measurements cost, and were they solved?",
         """
 SELECT jobs.model, bounds.basis_size, bounds.status, count(*) AS programs, avg(bounds.pivots) AS mean_pivots,
        avg(bounds.passes) AS mean_passes, sum(bounds.seconds) AS seconds
@@ -117,7 +121,7 @@ ORDER BY jobs.model, bounds.basis_size, bounds.status
     ),
     NamedQuery(
         "resolutions",
-        "What were the parameters set to that the configuration left open?",
+        "What values did unresolved parameters get?",
         """
 SELECT runs.name AS run, resolutions.parameter, resolutions.asked, resolutions.value, resolutions.how,
        (SELECT count(*) FROM resolution_jobs WHERE resolution_id = resolutions.id) AS decided_by_jobs
@@ -127,3 +131,71 @@ ORDER BY runs.name, resolutions.parameter
 """,
     ),
 )
+
+# Available by name only.
+_FURTHER = (
+    NamedQuery(
+        "scores",
+        "How did every setting score?",
+        """
+SELECT model, corpus, method, parameter, basis_size, name, value, low, high, job
+FROM scores_view
+ORDER BY name, model, corpus, method, parameter, basis_size, job
+""",
+    ),
+    NamedQuery(
+        "measurements",
+        "How likely is human text under each model?",
+        """
+SELECT jobs.model, jobs.corpus, count(DISTINCT measurements.document) AS documents, count(*) AS tokens,
+       avg(measurements.entropy) AS mean_entropy, avg(measurements.probability) AS mean_probability,
+       avg(CASE WHEN measurements.rank = 0 THEN 1.0 ELSE 0.0 END) AS likeliest
+FROM measurements
+JOIN jobs ON jobs.key = measurements.job_key
+GROUP BY jobs.model, jobs.corpus
+ORDER BY jobs.model, jobs.corpus
+""",
+    ),
+    NamedQuery(
+        "texts",
+        "What did the models write, and after which prefixes?",
+        """
+SELECT model, method, parameter, basis_size, prefix_text, text, human_text, stop_reason, token_count, job
+FROM generations_view
+ORDER BY prefix, model, method, parameter, basis_size, job
+""",
+    ),
+    NamedQuery(
+        "workers",
+        "What did each worker do, and is one slow or failing?",
+        """
+SELECT worker, kind, outcome, count(*) AS attempts, avg(seconds) AS mean_seconds, max(ended_at) AS latest
+FROM attempts_view
+WHERE worker IS NOT NULL
+GROUP BY worker, kind, outcome
+ORDER BY worker, kind, outcome
+""",
+    ),
+    NamedQuery(
+        "adjusted",
+        "Which jobs ran differently than planned because memory ran out?",
+        """
+SELECT run, kind, model, method, parameter, basis_size, state, adjustment, job
+FROM jobs_view
+WHERE adjustment IS NOT NULL
+ORDER BY run, kind, job
+""",
+    ),
+)
+
+NAMED_QUERIES = {query.name: query for query in (*QUERIES, *_FURTHER)}
+
+
+def get_query(name: str) -> NamedQuery:
+    """The query of that name."""
+    if name not in NAMED_QUERIES:
+        raise InvalidInputError(
+            f"there is no query named {name!r}; available: {', '.join(NAMED_QUERIES)}."
+            f"{did_you_mean(name, NAMED_QUERIES)} See: bat-harness query --list"
+        )
+    return NAMED_QUERIES[name]

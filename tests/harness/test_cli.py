@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import errno
 import importlib.metadata
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer.main
 
 from bat.errors import BatError
-from harness import cli, preview
-from harness.preview import PreviewRow
+from harness import cli
+from harness.explore import preview
+from harness.explore.preview import PreviewRow
 
 
 def run(*arguments: str) -> int:
@@ -44,7 +49,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(
 
     monkeypatch.setattr(preview, "run_preview", fail)
     assert run("preview") == 1
-    assert "error: the output cannot be written: its disk is full." in capsys.readouterr().err
+    assert "error: the output cannot be written: the disk is full." in capsys.readouterr().err
 
 
 def test_help_names_every_command_and_waits_for_nothing_heavy() -> None:
@@ -57,11 +62,56 @@ def test_help_names_every_command_and_waits_for_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("preview", "next"):
+    for command in ("preview", "next", "init", "demo"):
         assert f" {command} " in done.stdout
 
 
-def test_an_unknown_option_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def all_commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if not hasattr(command, "commands"):
+        yield words, command
+        return
+    for name, subcommand in command.commands.items():
+        yield from all_commands(subcommand, (*words, name))
+
+
+COMMANDS = dict(all_commands(typer.main.get_command(cli.app)))
+
+
+def test_help_groups_the_commands_with_a_line_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("--help") == 0
+    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
+    groups = [line.strip("╭╮─ ") for line in lines if line.startswith("╭")]
+    assert groups == ["Options", "Try it", "Run sweeps", "Read results", "Maintenance"]
+    listed = lines[next(row for row, line in enumerate(lines) if "Try it" in line) :]
+    names = [line.split()[0] for line in listed if line and line[0] not in "╭╰"]
+    assert names == [*dict.fromkeys(words[0] for words in COMMANDS)]  # so no line is a continuation
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_a_command_shows_flags_as_flags(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words, "--help") == 0
+    printed = capsys.readouterr().out
+    assert "<bool>" not in printed
+    assert "--help" in printed
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_a_command_has_two_examples_that_parse(words: tuple[str, ...]) -> None:
+    command = COMMANDS[words]
+    _, _, examples = (command.help or "").partition("Examples:\n\n")
+    lines = [shlex.split(line) for line in examples.splitlines() if line.strip()]
+    assert len(lines) >= 2
+    for line in lines:
+        assert line[: len(words) + 1] == ["bat-harness", *words]
+        command.make_context(words[-1], line[len(words) + 1 :])  # raises on unknown options
+
+
+def test_an_unknown_option_is_an_error_that_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("preview", "--token", "5") == 2
     assert "--token" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.document import reference, with_reference
+from harness.commands.reference import reference, with_reference
 from tests.harness import stores
 from tests.harness.stores import run_command
 
@@ -23,17 +23,29 @@ def shown_commands() -> list[str]:
 
 def test_the_reference_is_current() -> None:
     guide = GUIDE.read_text(encoding="utf-8")
-    assert guide == with_reference(guide), "run: python -m harness.commands.document"
+    assert guide == with_reference(guide), "run: python -m harness.commands.reference"
 
 
 def test_the_reference_has_every_command_and_option() -> None:
     made = reference()
-    for name in ("plan", "run", "status", "retry", "query", "export", "doctor", "db migrate", "db check"):
+    for name in (
+        "demo",
+        "init",
+        "plan",
+        "run",
+        "status",
+        "retry",
+        "query",
+        "export",
+        "doctor",
+        "db migrate",
+        "db check",
+    ):
         assert f"\n### {name}\n" in made
     assert "bat-harness export [OPTIONS] --output DIR [RUN]" in made
     assert "| `--output, -o FILE` |" in made
-    assert "`sqlite:///results.db`, or `BAT_HARNESS_DB` of the environment" in made
-    assert "| 3 | the sweep cannot go on by itself" in made
+    assert "`sqlite:///results.db`, or the environment variable `BAT_HARNESS_DB`" in made
+    assert "| 3 | the sweep cannot finish because jobs failed" in made
 
 
 def test_the_commands_shown_work_one_after_another(
@@ -48,11 +60,12 @@ def test_the_commands_shown_work_one_after_another(
     for line in commands:
         program, *arguments = shlex.split(line)
         assert program == "bat-harness"
-        if "--watch" in arguments or arguments == ["doctor"]:
-            continue  # one never ends, the other has its own tests
+        if "--watch" in arguments or arguments in (["doctor"], ["demo"]):
+            continue  # one never ends, the others have their own tests
         run_command(capsys, *arguments)
     assert (tmp_path / "results" / "tokens.parquet").exists()
     assert (tmp_path / "texts.parquet").exists()
+    assert (tmp_path / "my-sweeps" / "demo.yaml").exists()
 
 
 def test_the_example_in_python(

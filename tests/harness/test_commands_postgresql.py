@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from harness.named_queries import NAMED_QUERIES
 from harness.store import RetryPolicy, open_store
+from harness.store.queries import NAMED_QUERIES
 from tests.harness import stores
 from tests.harness.store import examples
 from tests.harness.store.conftest import postgresql_address, postgresql_server  # noqa: F401
@@ -64,7 +64,7 @@ def test_every_command(
         )
         assert left.equals(right)
 
-    assert "1 job of run 'demo' will be tried again" in run_command(capsys, "retry", "--error", "no")
+    assert "1 job of run 'demo' will be retried" in run_command(capsys, "retry", "--error", "no")
     assert all(one["broken"] == 0 for one in json.loads(run_command(capsys, "db", "check", "--json")))
     assert "version" in run_command(capsys, "db", "version")
     assert "Nothing to do" in run_command(capsys, "db", "migrate")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from harness.commands import console
-from harness.commands.console import Bars, Lines, growing_bars
+from harness.commands.console import Bars, Lines, growing_bars, program_name
 
 
 def test_a_file_is_told_of_changes_now_and_then_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,3 +68,22 @@ def test_on_a_terminal_notes_stand_above_the_bars(monkeypatch: pytest.MonkeyPatc
 
 def descriptions(bars: Bars) -> list[str]:
     return [task.description for task in bars._progress.tasks]
+
+
+def test_the_program_is_named_so_that_the_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / ".venv" / "bin" / "bat-harness"), "report"])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert program_name() == ".venv/bin/bat-harness"
+    monkeypatch.setattr(sys, "argv", ["/opt/tools/bat-harness", "report"])
+    assert program_name() == "/opt/tools/bat-harness"  # rather than a way up and down the tree
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert program_name() == "bat-harness"
+
+
+def test_called_from_python_it_has_its_plain_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert program_name() == "bat-harness"

@@ -73,7 +73,7 @@ def test_failures_are_told_with_advice_and_exit_with_1(
         ["Not", "ready:", "1 check failed, 1 warning."],
     ]
     monkeypatch.setattr(harness.doctor, "checks", lambda address, deep=False: {"poor": made["poor"]})
-    assert run_command(capsys, "doctor").endswith("Ready for sweeps, 1 warning.\n")
+    assert run_command(capsys, "doctor").endswith("Ready to run sweeps, 1 warning.\n")
 
 
 def test_every_check_is_made_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,16 +86,16 @@ def test_every_check_is_made_and_reported(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_libraries_that_are_old_or_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = ["numpy>=99", "rich>=1", "no-such-library>=2", 'no-such-plots>=1; extra == "plots"']
+    needed = ["numpy>=99", "rich>=1", "no-such-library>=2", 'no-such-driver>=1; extra == "postgres"']
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: needed)
     old, missing = software.libraries()
     assert (old.health, missing.health) == (Health.FAIL, Health.FAIL)
     assert "is not >=99" in old.text
     assert missing.advice == "Run: python -m pip install 'no-such-library>=2'"
     extras = {finding.name: finding for finding in software.optional_libraries()}
-    assert extras["extra plots"].health == Health.WARN
-    assert extras["extra plots"].text == "no-such-plots is not installed: no figures"
-    assert "bat-harness[plots]" in extras["extra plots"].advice
+    assert extras["extra postgres"].health == Health.WARN
+    assert extras["extra postgres"].text == "no-such-driver is not installed; needed for PostgreSQL"
+    assert "bat-harness[postgres]" in extras["extra postgres"].advice
 
 
 def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_databases(tmp_path: Path) -> None:
     address = stores.filled(tmp_path)
     found = only(surroundings.database(address))
-    assert (found.health, found.text) == (Health.OK, f"{address} can be written, and has 1 run")
+    assert (found.health, found.text) == (Health.OK, f"{address} is writable and has 1 run")
     (tmp_path / "empty.db").write_bytes(b"")
     assert "is empty" in only(surroundings.database(f"sqlite:///{tmp_path}/empty.db")).text
     with sqlite3.connect(tmp_path / "results.db") as connection:

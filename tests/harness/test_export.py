@@ -116,7 +116,7 @@ def test_nothing_is_written_over_unasked(tmp_path: Path, capsys: pytest.CaptureF
     address, folder = stores.filled(tmp_path), tmp_path / "out"
     export(capsys, address, "-o", str(folder))
     (folder / "mine.txt").write_text("kept")
-    assert "it holds files" in export(capsys, address, "-o", str(folder), code=1)
+    assert "it contains files" in export(capsys, address, "-o", str(folder), code=1)
     export(capsys, address, "-o", str(folder), "--format", "csv", "--force")
     assert not list(folder.glob("*.parquet"))
     assert (folder / "mine.txt").read_text() == "kept"

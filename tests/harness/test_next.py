@@ -17,8 +17,8 @@ from bat.rules import get_rule
 from bat.thresholds import Decisions, Verdict
 from harness import cli
 from harness.commands import next_tokens
-from harness.commands.prompts import encode_prompt, token_text, visible
-from harness.next_token import NextTokens, next_distribution, tabulate
+from harness.explore.next_token import NextTokens, next_distribution, tabulate
+from harness.explore.prompts import encode_prompt, token_text, visible
 from workers import fake_model, models
 from workers.encoding import encode
 from workers.models import LanguageModel

@@ -112,7 +112,7 @@ def test_prints_jobs_units_and_what_is_open(
     assert ["generate", "fake", "2", "-", "-", "36", "tokens", "-"] in rows
     assert ["generate,", "c=4", "fake", "2", "-", "2", "36", "tokens", "9"] in rows
     assert (
-        "5 jobs come later, when results have decided their parameters:\n"
+        "5 jobs will be planned once results have resolved their parameters:\n"
         "  ba-eta rejecting as much as eta=0.01 (c=4)\n"
     ) in printed
     assert not (tmp_path / "none.db").exists()  # nothing is written

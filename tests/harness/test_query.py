@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 
 from harness.commands import query as command
-from harness.commands.rows_view import render_rows
+from harness.commands.query_view import render_rows
 from harness.export import row_files
-from harness.named_queries import NAMED_QUERIES
+from harness.store.queries import NAMED_QUERIES
 from tests.harness import stores
 from tests.harness.stores import run_command
 
@@ -56,7 +56,7 @@ def test_a_table_in_a_terminal(
     ]
     assert printed.endswith("4 rows\n")
     cut = ask(capsys, address, JOBS, "--format", "table", "--limit", "3")
-    assert "3 rows, and there are more" in cut
+    assert "first 3 rows; show more with --limit" in cut
     assert "score" not in cut
     assert "4 rows" in ask(capsys, address, JOBS, "--format", "table", "--limit", "4")
 
@@ -75,7 +75,7 @@ def test_files_by_the_ending_of_their_name(
             assert [tuple(row.values()) for row in json.loads(path.read_text())] == COUNTED
         case "parquet":
             assert [tuple(row.values()) for row in pq.read_table(path).to_pylist()] == COUNTED
-    assert "is there already" in ask(capsys, address, JOBS, "-o", str(path), code=1)
+    assert "already exists" in ask(capsys, address, JOBS, "-o", str(path), code=1)
     ask(capsys, address, "SELECT 5 AS five", "-o", str(path), "--force")
     assert [entry.name for entry in tmp_path.iterdir() if "results.db" not in entry.name] == [path.name]
 
@@ -149,17 +149,17 @@ def test_nothing_can_be_changed(
     [
         (["SELECT * FROM job"], "no such table: job"),
         (["SELEC 1"], "syntax error"),
-        (["  delete from jobs"], "query only asks, and DELETE would change the database"),
+        (["  delete from jobs"], "queries are read-only; got DELETE"),
         (["ATTACH 'other.db' AS other"], "it would open or make another file"),
         (["VACUUM INTO 'other.db'"], "cannot answer this query"),
         ([" "], "a query must give rows"),
-        ([], "a question is needed"),
+        ([], "a query is required"),
         (["SELECT 1", "--name", "progress"], "got both"),
         (["--name", "progres"], "Did you mean 'progress'?"),
         (["SELECT 1", "--format", "xml"], "--format must be table, csv, json or parquet; got 'xml'"),
-        (["SELECT 1", "--format", "parquet"], "Parquet is written to a file"),
+        (["SELECT 1", "--format", "parquet"], "Parquet needs a file"),
         (["SELECT 1", "-o", "x.txt"], "must end with .csv, .json or .parquet"),
-        (["SELECT 1", "-o", "x.csv", "--format", "table"], "a table is for reading"),
+        (["SELECT 1", "-o", "x.csv", "--format", "table"], "a table can only be printed"),
         (["SELECT 1", "-o", "no/such/x.csv"], "the folder of no/such/x.csv must exist"),
         (["SELECT 1", "-o", ".", "--format", "csv"], "must be a file; it is a folder"),
         (["SELECT 1 AS a, 2 AS a", "--json"], "2 are called 'a'"),

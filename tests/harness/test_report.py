@@ -65,7 +65,7 @@ def test_a_folder_with_files_is_left_alone_unless_forced(
 ) -> None:
     (tmp_path / "precious.txt").write_text("mine")
     told = run_command(capsys, "report", "--db", finished, "-o", str(tmp_path), code=1)
-    assert "must be an empty folder, or a new one; it holds files." in told
+    assert "must be an empty folder, or a new one; it contains files." in told
     found = json.loads(
         run_command(capsys, "report", "--db", finished, "-o", str(tmp_path), "--force", "--json")
     )

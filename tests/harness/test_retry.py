@@ -40,20 +40,20 @@ def test_all_that_failed_wait_again_with_all_their_attempts(
     address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed = retry(capsys, address, "big")
-    assert "5 jobs of run 'big' will be tried again (generate 3, measure 2)." in printed
+    assert "5 jobs of run 'big' will be retried (generate 3, measure 2)." in printed
     assert f"bat-harness run SWEEP --db {address}" in printed
     with stores.open_again(address) as store:
         assert all(lease.failures == 0 for lease in store.claim("driver", 20, 600.0, 1))
-    assert retry(capsys, address) == "Nothing to retry: no job of run 'big' was set aside.\n"
+    assert retry(capsys, address) == "Nothing to retry: no job of run 'big' failed.\n"
 
 
 def test_filters_must_all_fit(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 job of run 'big' will" in retry(capsys, address, "--kind", "measure", "--error", "memory")
     assert len(failed_ids(address)) == 4
     none = retry(capsys, address, "--kind", "measure", "--error", "row")
-    assert none == "Nothing to retry: none of the 4 failed jobs of run 'big' fits.\n"
+    assert none == "Nothing to retry: none of the 4 failed jobs of run 'big' matches.\n"
     # Text, not a pattern of SQL.
-    assert "Still set aside: 2." in retry(capsys, address, "--error", "100% of_it")
+    assert "Other failed jobs: 2." in retry(capsys, address, "--error", "100% of_it")
     assert len(failed_ids(address)) == 2
 
 
@@ -69,7 +69,7 @@ def test_jobs_by_the_beginning_of_their_id(address: str, capsys: pytest.CaptureF
 def test_a_dry_run_changes_nothing(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     printed = retry(capsys, address, "--kind", "generate", "--dry-run")
     assert printed.splitlines() == [
-        "3 failed jobs of run 'big' would be tried again (generate 3):",
+        "3 failed jobs of run 'big' would be retried (generate 3):",
         "  2 x error: row 100% of_it",
         "  1 x error: row 100x ofAit",
     ]

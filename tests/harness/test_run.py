@@ -21,7 +21,7 @@ import yaml
 
 from bat.errors import InvalidInputError
 from harness import cli
-from harness.commands import exits
+from harness.commands.console import ExitCode
 from harness.driver import cluster
 from harness.driver.log import LOGGER, log_to_file
 from harness.store import open_reader
@@ -119,13 +119,13 @@ def test_other_values_make_another_run(
 def test_a_failing_model_leaves_advice_and_a_code(
     sweep: Path, db: str, expected: str, without_ray: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The first pass over text fails, in one measure job; with one attempt it is set aside.
+    # The first pass over text fails, in one measure job; with one attempt it fails for good.
     failing = ["--set", f"models.0.name={FAKE},fail_at=1", "--set", "resources.max_attempts=1"]
-    assert run(sweep, "--db", db, *failing) == exits.UNFINISHED
+    assert run(sweep, "--db", db, *failing) == ExitCode.UNFINISHED
     told = " ".join(capsys.readouterr().err.split())
-    assert "1 job set aside after the last attempt: error: RuntimeError:" in told
+    assert "1 job failed after the last attempt: error: RuntimeError:" in told
     assert f"bat-harness retry --db {db}" in told
-    assert "1 setting in need of results, such as compare: ba-eta on fake" in told
+    assert "1 setting unresolved, such as compare: ba-eta on fake" in told
     with pytest.raises(SystemExit) as left:
         cli.main(["retry", "--db", db])
     assert not left.value.code
@@ -145,17 +145,17 @@ def test_what_the_sweep_itself_is_to_blame_for_is_not_to_be_retried(
         raise InvalidInputError("there is no such thing")
 
     monkeypatch.setattr(Worker, "answer", refuse)
-    assert run(sweep, "--db", db) == exits.UNFINISHED
+    assert run(sweep, "--db", db) == ExitCode.UNFINISHED
     told = capsys.readouterr().err
-    assert "What is refused once is refused again: change the sweep." in told
-    assert "retry" not in told
+    assert "Their input is invalid, so retrying will not help. Change the sweep." in told
+    assert "bat-harness retry" not in told
 
 
 def test_a_log_that_cannot_be_written_is_one_sentence(
     sweep: Path, db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
-    assert run(sweep, "--db", db) == exits.MISTAKE
+    assert run(sweep, "--db", db) == ExitCode.MISTAKE
     assert f"the log of a run must be writable in {tmp_path / 'logs'}" in capsys.readouterr().err
 
 
@@ -189,7 +189,7 @@ def test_a_log_whose_disk_fills_up_ends_alone(tmp_path: Path, capsys: pytest.Cap
 def test_a_cluster_that_is_not_there_is_one_sentence(
     address: str, advice: str, sweep: Path, db: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(sweep, "--db", db, "--address", address) == exits.MISTAKE
+    assert run(sweep, "--db", db, "--address", address) == ExitCode.MISTAKE
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"error: Ray cannot be reached at '{address}': ")
     assert last.endswith(advice)
@@ -247,10 +247,10 @@ def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: 
         command.wait_until("attempt 1 to worker-0")
         os.killpg(command.process.pid, signal.SIGINT)
         code, out, err = command.end()
-    assert (code, out) == (exits.INTERRUPTED, "")
-    assert "Stopping: finishing what runs." in err
+    assert (code, out) == (ExitCode.INTERRUPTED, "")
+    assert "Stopping after the running jobs." in err
     assert "2 jobs done." in err
-    assert f"Go on with: bat-harness run {sweep} --db {db} --set models.0.name={SLOW} --workers 1\n" in err
+    assert f"Resume with: bat-harness run {sweep} --db {db} --set models.0.name={SLOW} --workers 1\n" in err
     with open_reader(db) as reader:
         assert reader.owners() == []
 
@@ -260,8 +260,8 @@ def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: 
         command.process.send_signal(signal.SIGTERM)
         command.process.send_signal(signal.SIGINT)  # two of one kind could arrive as one
         code, out, err = command.end()
-    assert (code, out) == (exits.INTERRUPTED, "")
-    assert "Left at once. Go on with: bat-harness run " in err
+    assert (code, out) == (ExitCode.INTERRUPTED, "")
+    assert "Stopped at once. Resume with: bat-harness run " in err
     assert "Traceback" not in err
     with open_reader(db) as reader:
         assert reader.owners() == []

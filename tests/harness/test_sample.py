@@ -1,4 +1,4 @@
-"""bat-harness sample: what it prints, what it explains, what it refuses."""
+"""bat-harness sample: what it prints, what it explains, which input is invalid."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_same_command_prints_the_same_text(capsys: pytest.CaptureFixture[str
     assert len({*texts[0], *texts[2]}) == 4
 
 
-def test_explains_every_refusal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explains_every_rejection(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--method", "ba-eta=0.2", "--explain"]
     record = json.loads(run(capsys, *arguments, "--json"))
     [continuation] = record["continuations"]
@@ -55,15 +55,15 @@ def test_explains_every_refusal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "".join(piece["text"] for piece in continuation["tokens"]) == continuation["text"]
     printed = run(capsys, *arguments)
     assert printed.count("before token") == len(refused)
-    assert printed.count("it is refused: the model's output is also explained") == len(refused)
+    assert printed.count("the model's output is also explained") == len(refused)
 
 
-def test_plain_rules_refuse_without_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_rules_reject_without_programs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "--method", "epsilon=0.02", "--explain")
     assert "programs" not in printed
-    assert "Refused, in the order of the draws" in printed
-    assert "it is refused:" not in printed
-    assert "Nothing was refused." in run(capsys, "--method", "ancestral", "--explain")
+    assert "Rejected tokens, in the order they were drawn" in printed
+    assert "also explained" not in printed
+    assert "No token was rejected." in run(capsys, "--method", "ancestral", "--explain")
 
 
 def test_a_rule_without_a_threshold_says_null(capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,7 +170,7 @@ def test_many_errors_and_parameters_are_cut_with_a_note(
             store.add_resolution(run_id, Resolution(f"parameter {number}", {}, "so", number / 10, ()))
     printed = run_command(capsys, "status", "--db", address)
     assert "and 3 other errors: bat-harness query --name failures" in printed
-    assert "and 2 before: bat-harness query --name resolutions" in printed
+    assert "and 2 earlier: bat-harness query --name resolutions" in printed
     assert "parameter 6" in printed
     assert "parameter 1\n" not in printed
 

@@ -87,7 +87,7 @@ def test_a_model_is_kept_until_another_is_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_no_request_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="a worker answers requests .* got 'hello'"):
+    with pytest.raises(InvalidInputError, match=r"a worker answers requests .* got 'hello'"):
         Worker("cpu").answer("hello")  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
-from harness.next_token import verdict_words
+from harness.explore.next_token import verdict_words
 from harness.report.figures import style
 from harness.report.names import name_of
 from harness.report.parts import Picture
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.next_token import Method, NextTokens
+    from harness.explore.next_token import Method, NextTokens
 
 # All places are in centimetres: text has a size of its own, so panels cannot be shares of the figure.
 _PANEL_CM = 5.85

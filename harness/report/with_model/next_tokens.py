@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from bat.rules import Rule
-from harness.commands.prompts import encode_prompt, token_text, visible
-from harness.next_token import Method, NextTokens, next_distribution, tabulate, verdict_words
+from harness.explore.next_token import Method, NextTokens, next_distribution, tabulate, verdict_words
+from harness.explore.prompts import encode_prompt, token_text, visible
 from harness.report.figures.acceptance import Panel, acceptance
 from harness.report.names import name_of
 from harness.report.parts import Cell, Picture, Row, Table

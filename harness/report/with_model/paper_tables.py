@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.commands.prompts import visible
+from harness.explore.prompts import visible
 from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
 from harness.report.parts import Cell, Row, Table
 from harness.report.with_model.prompts import PROMPTS

@@ -1,6 +1,6 @@
 """The seven prompts of the paper's appendix.
 
-The paper writes ``<|endoftext|>`` before each. ``harness.commands.prompts.encode_prompt`` puts there what the
+The paper writes ``<|endoftext|>`` before each. ``harness.explore.prompts.encode_prompt`` puts there what the
 model's own tokenizer has for it.
 """
 

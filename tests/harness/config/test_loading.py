@@ -44,7 +44,7 @@ UNKNOWN_KEYS = {
         "amung:",
     ),
     "sweep.yaml line 14: methods[0].parameter has no key 'bests'. Did you mean 'best'?": ("best:", "bests:"),
-    "sweep.yaml line 16: methods[1].parameter.match has no key 'rule'. There is 'method', 'parameter'.": (
+    "sweep.yaml line 16: methods[1].parameter.match has no key 'rule'. Available: 'method', 'parameter'.": (
         "{method: eta}",
         "{method: eta, rule: 1}",
     ),
@@ -259,7 +259,7 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "demo.yaml").touch()
     with pytest.raises(ConfigError, match=r"dmeo\.yaml: there is no such file\. Did you mean 'demo\.yaml'\?"):
         load_config(tmp_path / "dmeo.yaml")
-    with pytest.raises(ConfigError, match=r"this is a folder; name a file in it\. There is 'demo\.yaml'\."):
+    with pytest.raises(ConfigError, match=r"this is a folder; name a file in it\. Available: 'demo\.yaml'\."):
         load_config(tmp_path)
     with pytest.raises(ConfigError, match=r"there is no such file\.$"):
         load_config(tmp_path / "nowhere" / "demo.yaml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bat.rules import get_rule
-from harness.preview import PAPER_CHOICES
+from harness.explore.preview import PAPER_CHOICES
 from harness.report import paper
 from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
 

@@ -10,7 +10,7 @@ import bat
 from bat.errors import InvalidInputError
 from bat.rules import get_rule
 from bat.thresholds import Verdict
-from harness.next_token import Method, NextTokens, Row, tabulate, verdict_words
+from harness.explore.next_token import Method, NextTokens, Row, tabulate, verdict_words
 from harness.report.figures import style
 from harness.report.figures.acceptance import Panel, acceptance, draw
 

@@ -6,8 +6,8 @@ import pytest
 import bat
 from bat.errors import InvalidInputError
 from bat.rules import ThresholdRule, get_rule
-from harness.commands.prompts import encode_prompt, token_text, visible
-from harness.next_token import next_distribution
+from harness.explore.next_token import next_distribution
+from harness.explore.prompts import encode_prompt, token_text, visible
 from harness.report.parts import Picture, Table
 from harness.report.with_model.next_tokens import TOKENS, next_token_parts
 from harness.report.with_model.prompts import PROMPTS

@@ -1,7 +1,7 @@
-"""A first look at basis-aware sampling: which parameters reject as much human text as the plain rules do.
+"""Match basis-aware rules to plain ones: which parameters reject the same share of human text.
 
 One pass of the model and one program per human token give each token's critical threshold, and with it the
-parameter from which each rule rejects it. Rejection rates at every parameter follow by counting.
+parameter from which each rule rejects it. The rejection rate at any parameter follows by counting.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from workers.measurement_record import Measurement
 from workers.positions import draw_from_corpus
 from workers.rejection import matching_parameter
 
-# Told the name and the size of a long step as it begins, returns what to call with the amount done so far.
+# Called when a long step begins, with its title and total; returns a function to call with the amount done.
 Stage = Callable[[str, int], Callable[[int], None]]
 
-# What the paper chose on validation text for its four model sizes (its table of parameter sweeps).
+# The parameters the paper chose on validation text for its four model sizes (table of parameter sweeps).
 PAPER_CHOICES: dict[str, tuple[float, ...]] = {
     "eta": (0.0009, 0.002),
     "epsilon": (0.0003, 0.0009),
@@ -34,7 +34,7 @@ _CORPUS = "news"
 
 @dataclass(frozen=True)
 class PreviewRow:
-    """A plain rule at a parameter, and its basis-aware form at the parameter that rejects as much."""
+    """A plain rule, and its basis-aware form at the parameter with the nearest rejection rate."""
 
     rule: str
     parameter: float
@@ -44,9 +44,9 @@ class PreviewRow:
 
 
 def run_preview(count: int, seed: int, stage: Stage) -> list[PreviewRow]:
-    """Measure `count` human tokens under the demo model, and match each basis-aware rule to its plain one."""
+    """Measure `count` tokens of human text with the demo model, and match each basis-aware rule."""
     if count < 1:
-        raise InvalidInputError(f"the number of tokens must be at least 1; got {count}")
+        raise InvalidInputError(f"the number of tokens must be at least 1; got {count}.")
     loaded = stage("Loading the model", 1)
     language_model = models.load(_MODEL)
     corpus = open_corpus(_CORPUS, split="all")
@@ -59,11 +59,11 @@ def run_preview(count: int, seed: int, stage: Stage) -> list[PreviewRow]:
 
 
 def match_all(measurement: Measurement) -> list[PreviewRow]:
-    """Match the basis-aware form of each of the paper's choices to the plain one."""
+    """Match the basis-aware form of each of the paper's choices."""
     rows = []
     for name, parameters in PAPER_CHOICES.items():
         for parameter in parameters:
-            # So few tokens make wide intervals, for which the table has no room: the caption warns instead.
+            # With so few tokens intervals are wide, and the table has no room: its caption warns instead.
             match = matching_parameter(measurement, get_rule(name, parameter), f"ba-{name}", replicates=0)
             rows.append(
                 PreviewRow(

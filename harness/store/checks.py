@@ -1,18 +1,18 @@
-"""Whether a database is whole: its file, its references, and what the queue and the results promise."""
+"""Check a database: its file, its references, and the invariants of the queue and the results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.store import Reader
 from harness.store.addresses import check_file, parse_address
 from harness.store.engine import connect
+from harness.store.reader import Reader
 from harness.store.versions import find_version
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """Something that holds in a whole database: the query finds what breaks it."""
+class Invariant:
+    """A statement that is true of every sound database, and a query for the rows that violate it."""
 
     text: str
     sql: str
@@ -20,15 +20,15 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A promise, and what breaks it: how many rows, and the first of them."""
+    """An invariant, the number of rows that violate it, and the first of them."""
 
-    promise: str
-    broken: int
+    invariant: str
+    violations: int
     example: str | None
 
 
-def _without_result(kind: str, table: str) -> Promise:
-    return Promise(
+def _every_done_job_has_a_result(kind: str, table: str) -> Invariant:
+    return Invariant(
         f"every {kind} job that is done has a result",
         f"""
 SELECT id FROM jobs WHERE kind = '{kind}' AND state = 'done'
@@ -37,8 +37,8 @@ AND NOT EXISTS (SELECT 1 FROM {table} WHERE {table}.job_key = jobs.key)
     )
 
 
-def _result_of_other(table: str) -> Promise:
-    return Promise(
+def _only_done_jobs_have_rows(table: str) -> Invariant:
+    return Invariant(
         f"only jobs that are done have {table}",
         f"""
 SELECT DISTINCT jobs.id FROM {table} JOIN jobs ON jobs.key = {table}.job_key WHERE jobs.state <> 'done'
@@ -54,17 +54,20 @@ _RESULTS = {
 }
 
 _SQLITE = (
-    Promise(
+    Invariant(
         "the file is undamaged",
         "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
     ),
-    Promise("every reference leads somewhere", 'SELECT "table", rowid, parent FROM pragma_foreign_key_check'),
+    Invariant(
+        "every foreign key refers to an existing row",
+        'SELECT "table", rowid, parent FROM pragma_foreign_key_check',
+    ),
 )
 
-_PROMISES = (
-    *(_without_result(kind, table) for kind, table in _RESULTS.items()),
-    *(_result_of_other(table) for table in _RESULTS.values()),
-    Promise(
+_INVARIANTS = (
+    *(_every_done_job_has_a_result(kind, table) for kind, table in _RESULTS.items()),
+    *(_only_done_jobs_have_rows(table) for table in _RESULTS.values()),
+    Invariant(
         "every text has a trace",
         """
 SELECT jobs.id, generations.place FROM generations JOIN jobs ON jobs.key = generations.job_key
@@ -74,8 +77,8 @@ WHERE NOT EXISTS (
 )
 """,
     ),
-    Promise(
-        "every job that is leased has an attempt that runs",
+    Invariant(
+        "every leased job has a running attempt",
         """
 SELECT jobs.id FROM jobs WHERE jobs.state = 'leased' AND NOT EXISTS (
     SELECT 1 FROM attempts
@@ -83,15 +86,15 @@ SELECT jobs.id FROM jobs WHERE jobs.state = 'leased' AND NOT EXISTS (
 )
 """,
     ),
-    Promise(
-        "every attempt that runs is the latest of a job that is leased",
+    Invariant(
+        "every running attempt is the latest of a leased job",
         """
 SELECT jobs.id, attempts.number FROM attempts JOIN jobs ON jobs.key = attempts.job_key
 WHERE attempts.outcome = 'running' AND (jobs.state <> 'leased' OR attempts.number <> jobs.attempt)
 """,
     ),
-    Promise(
-        "no job was done before what it needs",
+    Invariant(
+        "every job that is done needs only jobs that are done",
         """
 SELECT jobs.id FROM jobs
 JOIN job_needs ON job_needs.job_key = jobs.key
@@ -103,7 +106,7 @@ WHERE jobs.state = 'done' AND needed.state <> 'done'
 
 
 def find_schema_version(address: str) -> str | None:
-    """The version of a database's tables, whatever it is; None when it is empty."""
+    """The schema version of a database, whether supported or not; None when it is empty."""
     url = parse_address(address)
     if url.get_backend_name() == "sqlite":
         check_file(url, create=False)
@@ -116,15 +119,15 @@ def find_schema_version(address: str) -> str | None:
 
 
 def check_database(reader: Reader) -> list[Finding]:
-    """Ask for what breaks each promise."""
+    """Check every invariant."""
     is_sqlite = reader.address.startswith("sqlite:")
-    return [_find(reader, promise) for promise in (*(_SQLITE if is_sqlite else ()), *_PROMISES)]
+    return [_check(reader, invariant) for invariant in (*(_SQLITE if is_sqlite else ()), *_INVARIANTS)]
 
 
-def _find(reader: Reader, promise: Promise) -> Finding:
-    with reader.query(promise.sql) as answer:
+def _check(reader: Reader, invariant: Invariant) -> Finding:
+    with reader.query(invariant.sql) as answer:
         first = next(answer.rows, None)
         others = sum(1 for _ in answer.rows)
     if first is None:
-        return Finding(promise.text, 0, None)
-    return Finding(promise.text, 1 + others, " ".join(map(str, first)))
+        return Finding(invariant.text, 0, None)
+    return Finding(invariant.text, 1 + others, " ".join(map(str, first)))

@@ -1,4 +1,4 @@
-"""A prompt continued token by token: how each token came to be accepted, what was refused before it."""
+"""Continue a prompt token by token: how each token was accepted, and what was rejected before it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from workers.reading import read
 
 @dataclass(frozen=True)
 class Piece:
-    """One token of a continuation, and the text that it adds."""
+    """A token of a continuation, and the text that it adds."""
 
     token: int
     text: str
     probability: float
     threshold: float  # NaN for a rule without one
     acceptance: bat.Acceptance
-    refused: tuple[int, ...]  # tokens drawn before it and passed over
+    rejected: tuple[int, ...]  # tokens that were drawn before it
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt and what was written after it."""
+    """A prompt and the text after it."""
 
     prompt: Prefix
     generation: Generation
@@ -38,10 +38,10 @@ class Continuation:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """A token that was drawn and passed over, where, and why. Plain rules refuse without a reason to give."""
+class Rejection:
+    """A token that was drawn and rejected. Plain rules have no explanation beyond the threshold."""
 
-    position: int  # of the piece before which it was drawn
+    position: int  # index of the piece before which it was drawn
     token: int
     probability: float
     threshold: float
@@ -66,52 +66,52 @@ def continue_prompt(
             probability=float(trace.probabilities[position]),
             threshold=float(trace.thresholds[position]),
             acceptance=bat.Acceptance(int(trace.acceptance[position])),
-            refused=tuple(trace.refused_before(position)),
+            rejected=tuple(trace.refused_before(position)),
         )
         for position in range(len(trace))
     )
     return Continuation(prompt, generation, pieces)
 
 
-def explain_refusals(
+def explain_rejections(
     language_model: LanguageModel, continuation: Continuation, settings: GenerationSettings
-) -> list[Refusal]:
-    """Why each refused token was refused, in the order of the draws.
+) -> list[Rejection]:
+    """Explain why each rejected token was rejected, in the order of the draws.
 
-    The distributions are computed again by one pass over the whole text.
+    The distributions are recomputed in one pass over the whole text.
     """
-    places = [place for place, piece in enumerate(continuation.pieces) if piece.refused]
-    if not places:
+    steps = [step for step, piece in enumerate(continuation.pieces) if piece.rejected]
+    if not steps:
         return []
     start = len(continuation.prompt.token_ids)
     ids = np.array([*continuation.prompt.token_ids, *(piece.token for piece in continuation.pieces)])
     document = TokenizedDocument(continuation.prompt.id, ids)
-    positions = {document.id: np.array(places) + start}
+    positions = {document.id: np.array(steps) + start}
     [batch] = read(language_model, [document], positions)
-    probs = bat.softmax(batch.logits)  # [places, v]
+    probs = bat.softmax(batch.logits)  # [steps, v]
     basis = language_model.basis(settings.constraints) if settings.rule.basis_aware else None
 
     def decode(token: int) -> str:
         return str(language_model.tokenizer.decode([token]))
 
-    refusals = []
-    for row, place in enumerate(places):
-        piece = continuation.pieces[place]
-        for token in piece.refused:
+    rejections = []
+    for row, step in enumerate(steps):
+        piece = continuation.pieces[step]
+        for token in piece.rejected:
             explanation = None
             if basis is not None:
                 explanation = bat.explain(basis, probs[row], token, piece.threshold, decode=decode, top=4)
-            refusals.append(Refusal(place, token, float(probs[row, token]), piece.threshold, explanation))
-    return refusals
+            rejections.append(Rejection(step, token, float(probs[row, token]), piece.threshold, explanation))
+    return rejections
 
 
 def _added_texts(language_model: LanguageModel, prompt: Sequence[int], ids: Sequence[int]) -> list[str]:
-    """What each token adds to the text. A character in several tokens belongs to the last of them."""
+    """The text that each token adds. A character made of several tokens belongs to the last of them."""
     texts: list[str] = []
     so_far = ""
     for end in range(1, len(ids) + 1):
         text = decode_continuation(language_model.tokenizer, prompt, ids[:end])
-        if text.endswith("\ufffd") and end < len(ids):  # half a character
+        if text.endswith("\ufffd") and end < len(ids):  # an incomplete character
             texts.append("")
             continue
         texts.append(text[len(so_far) :] if text.startswith(so_far) else text)

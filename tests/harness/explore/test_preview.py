@@ -7,8 +7,8 @@ from bat.basis import Basis
 from bat.errors import InvalidInputError
 from bat.rules import get_rule_class
 from bat.validation import softmax
-from harness import preview
-from harness.preview import match_all, run_preview
+from harness.explore import preview
+from harness.explore.preview import match_all, run_preview
 from workers import models
 from workers.measurement import measure_rows
 from workers.models import LanguageModel

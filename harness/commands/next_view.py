@@ -1,4 +1,4 @@
-"""The table of `bat-harness next`, made to fit a terminal of 80 columns."""
+"""How `bat-harness next` draws its table, in a terminal of 80 columns or more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from harness.next_token import Method, NextTokens, Row
+    from harness.explore.next_token import Method, NextTokens, Row
     from workers.models import LanguageModel
 
 _WIDE = 100  # columns of a terminal with room to spare
@@ -25,23 +25,23 @@ _WORDS = {
 }
 _MEANINGS = {
     "yes": "accepted for its probability",
-    "basis": "below the method's threshold, yet accepted: every distribution that the output matrix cannot "
-    "tell from the model's, and that does not stray far from it, has this token",
-    "no": "refused",
+    "basis": "below the method's threshold, yet accepted: the token has positive probability in every nearby "
+    "distribution that the constraints cannot tell from the model's",
+    "no": "rejected",
     "?": "neither could be proved in the time allowed",
 }
 
 
 def print_table(
-    console: Console, found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]
+    console: Console, table: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]
 ) -> None:
-    """Print the table, what it is about before it, and what its words mean after it."""
-    console.print(_title(found, language_model, token_ids))
-    console.print(_table(found, language_model, token_ids, wide=console.width >= _WIDE))
+    """Print a title, the table and a legend."""
+    console.print(_title(table, language_model, token_ids))
+    console.print(_table(table, language_model, token_ids, wide=console.width >= _WIDE))
     console.print()
-    console.print(_legend(found), width=min(console.width, _WIDE))
-    if any(method.accepted is None for method in found.methods):
-        print_note(console, "How many tokens a basis-aware method accepts is counted with --all.")
+    console.print(_legend(table), width=min(console.width, _WIDE))
+    if any(method.accepted is None for method in table.methods):
+        print_note(console, "To count the tokens that basis-aware methods accept, add --all.")
 
 
 def print_note(console: Console, note: str) -> None:
@@ -49,19 +49,19 @@ def print_note(console: Console, note: str) -> None:
     console.print(Text(note, "dim"), width=min(console.width, _WIDE))
 
 
-def _title(found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> Text:
+def _title(table: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> Text:
     context = _context(language_model, token_ids)
     shown = context if len(context) <= _LONGEST_PROMPT else "..." + context[-_LONGEST_PROMPT:]
-    facts = f"{language_model.info.name}, entropy {found.entropy:.2f} nats"
+    facts = f"{language_model.info.name}, entropy {table.entropy:.2f} nats"
     return Text.assemble("Next token after ", (shown, "bold"), "\n", (facts, "dim"), "\n")
 
 
 def _table(
-    found: NextTokens, language_model: LanguageModel, token_ids: Sequence[int], *, wide: bool
+    next_tokens: NextTokens, language_model: LanguageModel, token_ids: Sequence[int], *, wide: bool
 ) -> Table:
-    from harness.commands.prompts import token_text, visible
+    from harness.explore.prompts import token_text, visible
 
-    with_critical = any(row.critical for row in found.rows)
+    with_critical = any(row.critical for row in next_tokens.rows)
     table = Table(
         box=box.SIMPLE,
         padding=(0, int(wide)),
@@ -74,19 +74,19 @@ def _table(
     )
     table.add_column("\n\nrank", justify="right", no_wrap=True)
     table.add_column("\n\nprob", justify="right", no_wrap=True)
-    # The one column that gives way when the terminal is narrow: tokens have no space to wrap at.
+    # The only column that shrinks when the terminal is narrow, because tokens have no space to wrap at.
     table.add_column("\n\ntoken", "threshold\ntokens", overflow="ellipsis")
     if with_critical:
         table.add_column("\ncritical\nthreshold", justify="right", no_wrap=True)
-    for method in found.methods:
+    for method in next_tokens.methods:
         table.add_column(_header(method), _footer(method), justify="right", no_wrap=True)
-    for row in found.rows:
+    for row in next_tokens.rows:
         table.add_row(
             str(row.rank),
             _number(row.probability),
             Text(visible(token_text(language_model.tokenizer, token_ids, row.token)), "bold"),
             *([_interval(row)] if with_critical else []),
-            *_verdicts(row, found.methods),
+            *_verdicts(row, next_tokens.methods),
         )
     return table
 
@@ -104,20 +104,20 @@ def _footer(method: Method) -> str:
 
 
 def _verdicts(row: Row, methods: Sequence[Method]) -> list[Text]:
-    from harness.next_token import verdict_words
+    from harness.explore.next_token import verdict_words
 
     words = verdict_words(row, methods)
     by_name = {method.rule.name: word for method, word in zip(methods, words, strict=True)}
     cells = []
     for method, word in zip(methods, words, strict=True):
-        # What only the basis-aware form refuses stands out.
+        # Highlight what only the basis-aware form rejects.
         plain = by_name.get(method.rule.name.removeprefix("ba-"))
         cells.append(Text("no", "yellow") if (word, plain) == ("no", "yes") else _WORDS[word])
     return cells
 
 
 def _interval(row: Row) -> str:
-    from harness.next_token import CRITICAL_CAP
+    from harness.explore.next_token import CRITICAL_CAP
 
     if row.critical is None:
         return ""
@@ -128,23 +128,23 @@ def _interval(row: Row) -> str:
 
 
 def _number(value: float) -> str:
-    """A probability in seven characters, so that decimal points stand below each other."""
+    """A probability in seven characters, so that decimal points line up."""
     return f"{value:.5f}" if value >= 1e-4 or value == 0.0 else f"{value:.1e}"
 
 
-def _legend(found: NextTokens) -> Table:
-    """Say what those words mean that the table has."""
-    said = {cell.plain for row in found.rows for cell in _verdicts(row, found.methods)}
+def _legend(table: NextTokens) -> Table:
+    """Explain the words that occur in the table."""
+    words = {cell.plain for row in table.rows for cell in _verdicts(row, table.methods)}
     legend = Table.grid(padding=(0, 2))
     for word, meaning in _MEANINGS.items():
-        if word in said:
+        if word in words:
             legend.add_row(_WORDS[word], Text(meaning, "dim"))
     return legend
 
 
 def _context(language_model: LanguageModel, token_ids: Sequence[int]) -> str:
-    """Show what the model was given, special tokens included."""
-    from harness.commands.prompts import visible
+    """The input of the model as text, special tokens included."""
+    from harness.explore.prompts import visible
 
     text = language_model.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False)
     return visible(str(text)).replace("␣", " ")

@@ -1,7 +1,7 @@
-"""The paper's tables of next tokens, for any distribution: which methods would accept which tokens.
+"""The paper's tables of next tokens, for any distribution: which methods accept which tokens.
 
-A subset of the vocabulary is chosen as in the paper's appendix: the likeliest tokens, and those on which a
-basis-aware method and its plain form differ, for these are what the method is about.
+The tokens are chosen as in the paper's appendix: the likeliest, and those on which a basis-aware method and
+its plain form differ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from bat.rules import Rule, Summary, ThresholdRule
 from bat.thresholds import Verdict
 from workers.models import LanguageModel
 
-# Rows of the distribution handed to the solver at a time: each is a copy of the whole distribution.
+# Tokens per call of the solver, because each needs a copy of the whole distribution.
 _CHUNK = 32
-# How many tokens are asked about in search of one kind of difference before it counts as not there.
+# Give up looking for a kind of difference after this many tokens.
 _SEARCH = 256
-# Beyond this, a critical threshold is only said to be larger: nobody samples there, and it is slow to find.
+# Critical thresholds above this are only reported as larger: they are slow to find, and not used in practice.
 CRITICAL_CAP = 0.5
 
-# Verdicts on many tokens are places in this tuple, or unknown as yet.
+# A verdict code is an index into this tuple, or _UNKNOWN.
 _VERDICTS = (Verdict.ACCEPT, Verdict.REJECT, Verdict.UNDECIDED)
 _ACCEPT, _REJECT, _UNDECIDED, _UNKNOWN = 0, 1, 2, -1
 
@@ -37,12 +37,12 @@ CodeArray = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A column: a rule in this context."""
+    """A column of the table: a rule in this context."""
 
     rule: Rule
-    threshold: float | None  # None for a rule that has none, such as typical
-    accepted: int | None = None  # tokens of the whole vocabulary; None where they were not counted
-    undecided: int = 0  # of those counted
+    threshold: float | None  # None for rules without one, such as typical
+    accepted: int | None = None  # number of tokens in the whole vocabulary; None if not counted
+    undecided: int = 0  # of the tokens counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Row:
     token: int
     probability: float
     verdicts: tuple[Verdict, ...]
-    critical: tuple[float, float] | None = None  # an interval for its critical threshold, where asked for
+    critical: tuple[float, float] | None = None  # an interval for its critical threshold, if requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class NextTokens:
 
 
 def verdict_words(row: Row, methods: Sequence[Method]) -> list[str]:
-    """Return a word for each verdict: yes, basis (accepted although below the threshold), no, or ?"""
+    """Return a word for each verdict: yes, basis (accepted although below the threshold), no or ?."""
     words = []
     for method, verdict in zip(methods, row.verdicts, strict=True):
         below = method.threshold is not None and row.probability < method.threshold
@@ -95,14 +95,14 @@ def tabulate(
     critical: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> NextTokens:
-    """Ask every rule about tokens of one distribution [v].
+    """Tabulate the verdicts of every rule on tokens of one distribution [v].
 
-    Half of the ``tokens`` rows are the likeliest tokens. The others are the likeliest of those on which a
-    basis-aware rule and its plain form differ, if both are among the rules: as many that it refuses alone as
-    accepts alone, and where there are not enough, the next likeliest. With ``everything`` the rows are the
+    Half of the ``tokens`` rows are the likeliest tokens. The others are the likeliest on which a basis-aware
+    rule and its plain form differ, if both are among the rules: half that only the basis-aware form rejects,
+    half that only it accepts, filled up with the next likeliest tokens. With ``everything``, the rows are the
     ``tokens`` likeliest and every token that some rule accepts, and each method's tokens are counted.
-    ``critical`` adds an interval for each token's critical threshold. Basis-aware rules, and ``critical``,
-    need the ``basis``. ``progress`` is told for how many rules everything is known.
+    ``critical`` adds an interval for each token's critical threshold. Basis-aware rules and ``critical`` need
+    the ``basis``. ``progress`` is called with the number of rules that have been counted.
     """
     if tokens < 1:
         raise InvalidInputError(f"the number of tokens must be at least 1; got {tokens}.")
@@ -112,15 +112,15 @@ def tabulate(
     order = np.argsort(-probs, kind="stable")
     if everything:
         chosen = np.isin(np.arange(len(order)), order[:tokens])
-        for place in range(len(rules)):
-            judge.ask_all(place)
-            chosen |= judge.codes[place] != _REJECT
+        for index in range(len(rules)):
+            judge.decide_all(index)
+            chosen |= judge.codes[index] != _REJECT
             if progress is not None:
-                progress(place + 1)
+                progress(index + 1)
         shown = order[chosen[order]]
     else:
         shown = _choose(judge, order, tokens)
-    codes = np.stack([judge.ask(place, shown) for place in range(len(rules))])  # [methods, tokens]
+    codes = np.stack([judge.decide(index, shown) for index in range(len(rules))])  # [methods, tokens]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     intervals = judge.critical(shown) if critical else [None] * len(shown)
@@ -138,12 +138,12 @@ def tabulate(
 
 
 class _Judge:
-    """Verdicts on the tokens of one distribution, by rules that are asked side by side."""
+    """The verdicts of several rules on the tokens of one distribution, computed on demand."""
 
     def __init__(self, probs: FloatArray, rules: Sequence[Rule], basis: bat.Basis | None) -> None:
         self.summary = Summary(probs[None, :])
         self.methods: list[Method] = []
-        self.codes: list[CodeArray] = []  # what is known of each method's verdicts, [v]
+        self.codes: list[CodeArray] = []  # each method's verdict codes, [v]
         self._basis = basis
         for rule in rules:
             kept = rule.keep(self.summary)[0]
@@ -154,7 +154,7 @@ class _Judge:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Places of plain rules, each with that of its basis-aware form."""
+        """Indices of plain rules, each with the index of its basis-aware form."""
         names = [method.rule.name for method in self.methods]
         return [
             (plain, aware)
@@ -163,17 +163,17 @@ class _Judge:
             if other == f"ba-{name}"
         ]
 
-    def ask(self, place: int, tokens: IntArray) -> CodeArray:
-        """Return a method's verdicts on tokens, finding those that are not known yet."""
-        codes = self.codes[place]
+    def decide(self, method: int, tokens: IntArray) -> CodeArray:
+        """Return a method's verdicts on tokens, computing those that are unknown."""
+        codes = self.codes[method]
         for chunk, copies in self._chunks(tokens[codes[tokens] == _UNKNOWN]):
-            decisions = bat.decide(self.basis, copies, chunk, self.methods[place].threshold or 0.0)
+            decisions = bat.decide(self.basis, copies, chunk, self.methods[method].threshold or 0.0)
             codes[chunk] = [_VERDICTS.index(verdict) for verdict in decisions.verdicts]
         return codes[tokens]
 
-    def ask_all(self, place: int) -> None:
-        """Find a method's verdicts on the whole vocabulary."""
-        method, codes = self.methods[place], self.codes[place]
+    def decide_all(self, index: int) -> None:
+        """Compute a method's verdicts on the whole vocabulary."""
+        method, codes = self.methods[index], self.codes[index]
         if not method.rule.basis_aware:
             return
         members = bat.candidate_set(self.basis, self.summary.probs, method.threshold or 0.0)
@@ -181,15 +181,15 @@ class _Judge:
         codes[members.accepted] = _ACCEPT
         codes[members.undecided] = _UNDECIDED
         accepted, undecided = len(members.accepted), len(members.undecided)
-        self.methods[place] = replace(method, accepted=accepted, undecided=undecided)
+        self.methods[index] = replace(method, accepted=accepted, undecided=undecided)
 
     def critical(self, tokens: IntArray) -> list[tuple[float, float]]:
         """Return an interval for each token's critical threshold."""
-        found: list[tuple[float, float]] = []
+        intervals: list[tuple[float, float]] = []
         for chunk, copies in self._chunks(tokens):
             thresholds = bat.critical_thresholds(self.basis, copies, chunk, cap=CRITICAL_CAP)
-            found += zip(thresholds.lower.tolist(), thresholds.upper.tolist(), strict=True)
-        return found
+            intervals += zip(thresholds.lower.tolist(), thresholds.upper.tolist(), strict=True)
+        return intervals
 
     @property
     def basis(self) -> bat.Basis:
@@ -203,21 +203,21 @@ class _Judge:
             yield chunk, np.repeat(self.summary.probs, len(chunk), axis=0)
 
 
-def _choose(judge: _Judge, order: IntArray, wanted: int) -> IntArray:
+def _choose(judge: _Judge, order: IntArray, count: int) -> IntArray:
     """Return the tokens to show, most likely first."""
-    likeliest, rest = np.split(order, [wanted - wanted // 2])
-    refused = _find_differences(judge, rest, _REJECT, wanted // 4)
-    accepted = _find_differences(judge, rest, _ACCEPT, wanted // 2 - wanted // 4)
-    chosen = {*likeliest.tolist(), *refused, *accepted}
+    likeliest, rest = np.split(order, [count - count // 2])
+    rejected = _find_differences(judge, rest, _REJECT, count // 4)
+    accepted = _find_differences(judge, rest, _ACCEPT, count // 2 - count // 4)
+    chosen = {*likeliest.tolist(), *rejected, *accepted}
     others = [token for token in rest.tolist() if token not in chosen]
-    chosen.update(others[: wanted - len(chosen)])
+    chosen.update(others[: count - len(chosen)])
     return order[np.isin(order, list(chosen))]
 
 
 def _find_differences(judge: _Judge, tokens: IntArray, verdict: int, count: int) -> list[int]:
     """Return tokens to which a basis-aware rule gives this verdict and its plain form the opposite.
 
-    Each pair of rules gives its likeliest such tokens in turn, so that none fills the table alone.
+    Pairs of rules take turns, so that none fills the table alone.
     """
     opposite = _ACCEPT if verdict == _REJECT else _REJECT
     by_pair: list[list[int]] = []
@@ -227,7 +227,7 @@ def _find_differences(judge: _Judge, tokens: IntArray, verdict: int, count: int)
         own: list[int] = []
         for start in range(0, len(candidates), _CHUNK):
             chunk = candidates[start : start + _CHUNK]
-            own += chunk[judge.ask(aware, chunk) == verdict].tolist()
+            own += chunk[judge.decide(aware, chunk) == verdict].tolist()
             if len(own) >= count:
                 break
         by_pair.append(own)

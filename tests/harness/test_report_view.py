@@ -6,8 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
+from harness.commands.report_view import print_table
 from harness.report.parts import Cell, Row, Table
-from harness.report.terminal import print_table
 from tests.harness.report.formats.made_report import comparison, number
 
 

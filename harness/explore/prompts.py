@@ -1,4 +1,4 @@
-"""From a prompt to the token ids a model is given, and from tokens to something one can see."""
+"""From a prompt to the token ids of a model, and from tokens to visible text."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 # Stands between documents in the training text of GPT-2 and many others.
 _DOCUMENT_END = "<|endoftext|>"
-# Enough of the tokens before a token to tell what it adds to them.
+# Tokens of context that decide what text a token adds.
 _TOKENS_BEFORE = 8
 
 
 def encode_prompt(
     language_model: LanguageModel, prompt: str, *, document_start: bool = True
 ) -> tuple[int, ...]:
-    """Return the ids of a prompt, after what the tokenizer puts before every text.
+    """Return the ids of a prompt, with what the tokenizer puts before every text.
 
-    Where that is nothing, as with GPT-2, ``document_start`` puts the token there that stands between
-    documents. The paper does so; a model says odd things about a word that is the very first token it reads.
+    Where that is nothing, as with GPT-2, ``document_start`` adds the token that separates documents, as in
+    the paper. Predictions after a single word are odd without it.
     """
     from workers.encoding import encode, leading_ids
 
     tokenizer, info = language_model.tokenizer, language_model.info
     ids = encode(tokenizer, prompt)
     if document_start and not leading_ids(tokenizer):
-        named = tokenizer.get_vocab().get(_DOCUMENT_END)
-        candidates = [named, tokenizer.bos_token_id, tokenizer.eos_token_id]
+        separator = tokenizer.get_vocab().get(_DOCUMENT_END)
+        candidates = [separator, tokenizer.bos_token_id, tokenizer.eos_token_id]
         ids = (*[token for token in candidates if isinstance(token, int)][:1], *ids)
     if not ids:
         raise InvalidInputError(
-            "the prompt must have at least one token; got an empty one. "
+            "the prompt must have at least one token; got an empty prompt. "
             "Write a word, or leave out --no-document-start."
         )
     if len(ids) > info.context_length:
@@ -48,16 +48,16 @@ def encode_prompt(
 
 
 def token_text(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], token: int) -> str:
-    """Return what a token adds to the tokens before it.
+    """Return the text that a token adds after the tokens before it.
 
-    Special tokens give their names. Bytes that are no whole character are kept as Python keeps undecodable
-    bytes (the error handler surrogateescape); ``visible`` shows them as bytes.
+    A special token gives its name. Bytes that are not a complete character are kept as lone surrogates (the
+    error handler surrogateescape); ``visible`` shows them as bytes.
     """
     from workers.encoding import decode_continuation
 
     name = tokenizer.convert_ids_to_tokens(token) if token < len(tokenizer) else None
     if not isinstance(name, str):
-        return f"<unused {token}>"  # output matrices have a few rows more than there are tokens
+        return f"<unused {token}>"  # some output matrices have more rows than there are tokens
     if token in tokenizer.all_special_ids:
         return name
     text = decode_continuation(tokenizer, before[-_TOKENS_BEFORE:], [token])
@@ -66,11 +66,11 @@ def token_text(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], token:
     alphabet = _byte_alphabet()
     if set(name) <= alphabet.keys():
         return bytes(alphabet[letter] for letter in name).decode("utf-8", "surrogateescape")
-    return name  # tokenizers without that alphabet spell bytes out: <0xE2>
+    return name  # tokenizers without that alphabet write bytes as <0xE2>
 
 
 def visible(text: str) -> str:
-    """Return text with spaces as ␣, and what cannot be seen or would steer the terminal as escapes."""
+    """Return text with spaces as ␣, and unprintable characters as escapes."""
     return "".join(map(_visible, text))
 
 
@@ -85,7 +85,7 @@ def _visible(letter: str) -> str:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The letters that stand for the 256 bytes in byte-level vocabularies."""
-    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # these stand for themselves
+    """The characters that represent the 256 bytes in byte-level vocabularies."""
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # represent themselves
     others = sorted(set(range(0x100)) - set(own))
-    return {chr(byte): byte for byte in own} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+    return {chr(byte): byte for byte in own} | {chr(0x100 + index): byte for index, byte in enumerate(others)}

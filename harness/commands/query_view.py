@@ -1,4 +1,4 @@
-"""Rows of a query for people: a table, or where that is too wide, a list of records."""
+"""How `bat-harness query` draws rows: as a table, or where that is too wide, as a list of records."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.commands.tables import plain_table
+from harness.commands.console import plain_table
 from harness.export.row_files import plain
 from harness.words import counted, without_colours
 
-_LONGEST_TEXT = 240  # characters shown of a text
+_LONGEST_TEXT = 240  # characters of a text that are shown
 _ID = re.compile(r"[0-9a-f]{64}")
-_ID_SHOWN = 12  # digits of a job's id: enough to tell jobs apart, and for --job
-_NARROWEST = 12  # columns of a terminal that a text needs to be read
-_BETWEEN = 2  # columns of a terminal between two of a table
+_ID_SHOWN = 12  # digits of a job id: enough to tell jobs apart, and for --job
+_NARROWEST = 12  # least width of a column of text
+_BETWEEN = 2  # width between two columns
 
 
 def render_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], console: Console) -> RenderableType:
-    """Draw rows as a table if the console is wide enough for it."""
+    """Draw rows as a table if the console is wide enough."""
     cells = [[_cell(value) for value in row] for row in rows]
     table = plain_table()
     needed = 0
-    for place, name in enumerate(columns):
-        values = [value for row in rows if (value := plain(row[place])) is not None]
+    for index, name in enumerate(columns):
+        values = [value for row in rows if (value := plain(row[index])) is not None]
         is_number = bool(values) and all(isinstance(value, int | float) for value in values)
-        longest = max((len(line[place].plain) for line in cells), default=0)
-        # Numbers stand in one line; a text may be broken anywhere, down to a width that can still be read.
+        longest = max((len(line[index].plain) for line in cells), default=0)
+        # Numbers stay on one line; text may wrap, down to a width that is still readable.
         least = max(len(name), longest if is_number else min(longest, _NARROWEST))
         needed += least + _BETWEEN
         table.add_column(
@@ -48,7 +48,7 @@ def render_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], console: 
 
 
 def _records(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> Table:
-    """One below another, each with its columns as lines."""
+    """One record below another, with a line for each column."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -78,7 +78,7 @@ def _cell(value: Any) -> Text:
 
 
 def _one_line(text: str) -> str:
-    """A text that neither breaks the table nor steers the terminal."""
+    """Text on one line, without control characters."""
     text = without_colours(text)
     shown = text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
     return "".join(letter if letter.isprintable() else " " for letter in shown)
