@@ -180,7 +180,7 @@ def _convert(value: Any, kind: pa.DataType, table: ExportTable) -> Any:
 
 
 def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """A row for each token of the traces; `rows` are (job, place, trace)."""
+    """A row for each token of the traces; `rows` are (job, item, trace)."""
     traces = [decode_trace(bytes(row[2])) for row in rows]
     lengths = [len(trace) for trace in traces]
 
@@ -192,7 +192,7 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     names = [way.name.lower() for way in Acceptance]
     columns = {
         "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
-        "place": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
+        "item": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
         "step": np.concatenate([np.empty(0, "int32"), *(np.arange(n, dtype="int32") for n in lengths)]),
         "token": joined("token_ids", "int32"),
         "probability": joined("probabilities", "float32"),

@@ -47,7 +47,7 @@ JOBS = ExportTable(
     "jobs",
     "jobs of the run and their states",
     """
-SELECT job, kind, state, model, corpus, method, parameter, basis_size, attempt AS attempts, failures, losses,
+SELECT job, kind, state, model, corpus, method, parameter, constraints, attempt AS attempts, failures, losses,
        adjustment, error, spec, created_at, finished_at
 FROM jobs_view
 WHERE run_id = :run_id
@@ -61,7 +61,7 @@ ORDER BY created_at, kind, job
         corpus=_TEXT,
         method=_TEXT,
         parameter=_FLOAT,
-        basis_size=_INT,
+        constraints=_INT,
         attempts=_INT,
         failures=_INT,
         losses=_INT,
@@ -105,7 +105,7 @@ PREFIXES = ExportTable(
     "prefixes",
     "prefixes that were continued, and the human continuations",
     """
-SELECT prefix_sets.id AS prefix_set, prefixes.place, prefixes.id AS prefix, prefix_sets.corpus,
+SELECT prefix_sets.id AS prefix_set, prefixes.item, prefixes.id AS prefix, prefix_sets.corpus,
        prefix_sets.split, prefixes.text, prefixes.token_ids, prefixes.continuation, prefixes.continuation_ids
 FROM prefixes
 JOIN prefix_sets ON prefix_sets.key = prefixes.prefix_set_key
@@ -114,11 +114,11 @@ WHERE prefixes.prefix_set_key IN (
     FROM run_jobs JOIN generations ON generations.job_key = run_jobs.job_key
     WHERE run_jobs.run_id = :run_id
 )
-ORDER BY prefixes.prefix_set_key, prefixes.place
+ORDER BY prefixes.prefix_set_key, prefixes.item
 """,
     _schema(
         prefix_set=_TEXT,
-        place=_INT,
+        item=_INT,
         prefix=_TEXT,
         corpus=_TEXT,
         split=_TEXT,
@@ -134,18 +134,18 @@ GENERATIONS = ExportTable(
     "generations",
     "generated texts",
     """
-SELECT jobs.id AS job, generations.place, prefix_sets.id AS prefix_set, generations.prefix_id AS prefix,
+SELECT jobs.id AS job, generations.item, prefix_sets.id AS prefix_set, generations.prefix_id AS prefix,
        generations.text, generations.stop_reason, generations.token_count, generations.solver_seconds
 FROM run_jobs
 JOIN jobs ON jobs.key = run_jobs.job_key
 JOIN generations ON generations.job_key = jobs.key
 JOIN prefix_sets ON prefix_sets.key = generations.prefix_set_key
 WHERE run_jobs.run_id = :run_id
-ORDER BY run_jobs.job_key, generations.place
+ORDER BY run_jobs.job_key, generations.item
 """,
     _schema(
         job=_TEXT,
-        place=_INT,
+        item=_INT,
         prefix_set=_TEXT,
         prefix=_TEXT,
         text=_TEXT,
@@ -160,12 +160,12 @@ MEASUREMENTS = ExportTable(
     "tokens of human text under the model's distribution",
     _of_jobs(
         "measurements",
-        *("place", "document", "position", "token", "probability", "entropy", "maximum", "rank"),
+        *("item", "document", "position", "token", "probability", "entropy", "maximum", "rank"),
         *("mass_above", "mass_nearer"),
     ),
     _schema(
         job=_TEXT,
-        place=_INT,
+        item=_INT,
         document=_TEXT,
         position=_INT,
         token=_INT,
@@ -183,13 +183,13 @@ THRESHOLDS = ExportTable(
     "intervals for the critical thresholds of these tokens, by number of constraints",
     _of_jobs(
         "measurement_thresholds",
-        *("place", "basis_size", "lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
+        *("item", "constraints", "lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
         *("status", "pivots", "passes", "seconds"),
     ),
     _schema(
         job=_TEXT,
-        place=_INT,
-        basis_size=_INT,
+        item=_INT,
+        constraints=_INT,
         lower=_FLOAT,
         upper=_FLOAT,
         lower_rank=_INT,
@@ -206,8 +206,8 @@ THRESHOLDS = ExportTable(
 FEATURES = ExportTable(
     "features",
     "feature vectors of texts",
-    _of_jobs("features", "place", "vector"),
-    _schema(job=_TEXT, place=_INT, vector=pa.list_(_SINGLE)),
+    _of_jobs("features", "item", "vector"),
+    _schema(job=_TEXT, item=_INT, vector=pa.list_(_SINGLE)),
 )
 
 SCORES = ExportTable(
@@ -220,10 +220,10 @@ SCORES = ExportTable(
 TOKENS = ExportTable(
     "tokens",
     "tokens of the generated texts: how each was accepted, what was rejected before it",
-    _of_jobs("token_traces", "place", "trace"),
+    _of_jobs("token_traces", "item", "trace"),
     _schema(
         job=_TEXT,
-        place=_INT,
+        item=_INT,
         step=_INT,
         token=_INT,
         probability=_SINGLE,

@@ -49,7 +49,7 @@ class JobLabels:
     corpus: str | None = None
     method: str | None = None  # the sampling rule
     parameter: float | None = None
-    basis_size: int | None = None  # constraints of a basis-aware rule
+    constraints: int | None = None  # constraints of a basis-aware rule
 
 
 @dataclass(frozen=True)

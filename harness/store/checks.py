@@ -70,10 +70,10 @@ _INVARIANTS = (
     Invariant(
         "every text has a trace",
         """
-SELECT jobs.id, generations.place FROM generations JOIN jobs ON jobs.key = generations.job_key
+SELECT jobs.id, generations.item FROM generations JOIN jobs ON jobs.key = generations.job_key
 WHERE NOT EXISTS (
     SELECT 1 FROM token_traces
-    WHERE token_traces.job_key = generations.job_key AND token_traces.place = generations.place
+    WHERE token_traces.job_key = generations.job_key AND token_traces.item = generations.item
 )
 """,
     ),

@@ -44,7 +44,7 @@ with open_reader("sqlite:///results.db") as reader, reader.query("SELECT * FROM 
 
 * A job has an `id`, the SHA-256 of everything its result depends on, which is the same in every database,
   and a `key`, a small number that other tables of this database refer to. Views show the id, as `job`.
-* Results are rows of (job, place): `place` counts from 0 in the order the worker gave them.
+* Results are rows of (job, item): `item` counts from 0 in the order of the worker's answer.
 * Times are in UTC, by the database's own clock.
 * Results of a job appear all at once, in the transaction that makes it `done`, and never change afterwards.
 """

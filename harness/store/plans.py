@@ -130,13 +130,13 @@ def add_prefix_set(connection: Connection, rows: PrefixRows) -> None:
         {
             "prefix_set_key": key,
             "id": entry.id,
-            "place": place,
+            "item": item,
             "text": entry.text,
             "token_ids": entry.token_ids,
             "continuation": entry.continuation,
             "continuation_ids": entry.continuation_ids,
         }
-        for place, entry in enumerate(rows.entries)
+        for item, entry in enumerate(rows.entries)
     ]
     add_rows(connection, PrefixRow, entries)
 

@@ -63,26 +63,31 @@ ORDER BY owner, outcome
         "best",
         "Which parameter of each method scores best by MAUVE?",
         """
-SELECT model, corpus, method, basis_size, parameter, value, low, high
+SELECT run, stage, model, corpus, method, rule, constraints, parameter, value, low, high
 FROM (
     SELECT scores_view.*,
-           rank() OVER (PARTITION BY model, corpus, method, basis_size ORDER BY value DESC) AS place
+           rank() OVER (
+               PARTITION BY run_id, stage, model, method, constraints ORDER BY value DESC
+           ) AS standing
     FROM scores_view
     WHERE name = 'mauve' AND value IS NOT NULL
 ) AS ranked
-WHERE place = 1
-ORDER BY model, corpus, value DESC
+WHERE standing = 1
+ORDER BY run, stage, model, value DESC
 """,
     ),
     NamedQuery(
         "side-by-side",
         "What did two methods write after the same prefix?",
         """
-SELECT plain.prefix_text, plain.text AS eta, aware.text AS ba_eta, plain.human_text AS human
+SELECT plain.run, plain.stage, plain.prefix_text, plain.text AS eta, aware.text AS ba_eta,
+       plain.human_text AS human
 FROM generations_view AS plain
-JOIN generations_view AS aware ON aware.prefix = plain.prefix AND aware.model = plain.model
-WHERE plain.method = 'eta' AND aware.method = 'ba-eta'
-ORDER BY plain.prefix, plain.parameter, aware.parameter
+JOIN generations_view AS aware
+    ON aware.run_id = plain.run_id AND aware.stage = plain.stage AND aware.model = plain.model
+   AND aware.prefix = plain.prefix AND aware.seed = plain.seed
+WHERE plain.rule = 'eta' AND aware.rule = 'ba-eta'
+ORDER BY plain.run_id, plain.stage, plain.prefix, plain.parameter, aware.parameter
 LIMIT 20
 """,
     ),
@@ -90,33 +95,34 @@ LIMIT 20
         "endings",
         "How long are the texts, and how do they end?",
         """
-SELECT model, method, basis_size, parameter, count(*) AS texts, avg(token_count) AS mean_tokens,
+SELECT run, stage, model, method, rule, constraints, parameter, count(*) AS texts,
+       avg(token_count) AS mean_tokens,
        avg(CASE WHEN stop_reason = 'end' THEN 1.0 ELSE 0.0 END) AS ended_by_themselves,
        sum(solver_seconds) AS solver_seconds
 FROM generations_view
-GROUP BY model, method, basis_size, parameter
-ORDER BY model, method, basis_size, parameter
+GROUP BY run_id, run, stage, model, method, rule, constraints, parameter
+ORDER BY run_id, stage, model, method, constraints, parameter
 """,
     ),
     NamedQuery(
         "rejection",
         "How much human text does each rule reject?",
         """
-SELECT run, model, corpus, rule, basis_size, parameter, tokens, rejected, undecided
+SELECT run, model, corpus, rule, constraints, parameter, tokens, rejected, undecided
 FROM hrr_view
-ORDER BY run, model, corpus, rule, basis_size, parameter
+ORDER BY run, model, corpus, rule, constraints, parameter
 """,
     ),
     NamedQuery(
         "effort",
         "What did the linear programs of the measurements cost, and were they solved?",
         """
-SELECT jobs.model, bounds.basis_size, bounds.status, count(*) AS programs, avg(bounds.pivots) AS mean_pivots,
+SELECT jobs.model, bounds.constraints, bounds.status, count(*) AS programs, avg(bounds.pivots) AS mean_pivots,
        avg(bounds.passes) AS mean_passes, sum(bounds.seconds) AS seconds
 FROM measurement_thresholds AS bounds
 JOIN jobs ON jobs.key = bounds.job_key
-GROUP BY jobs.model, bounds.basis_size, bounds.status
-ORDER BY jobs.model, bounds.basis_size, bounds.status
+GROUP BY jobs.model, bounds.constraints, bounds.status
+ORDER BY jobs.model, bounds.constraints, bounds.status
 """,
     ),
     NamedQuery(
@@ -138,9 +144,9 @@ _FURTHER = (
         "scores",
         "How did every setting score?",
         """
-SELECT model, corpus, method, parameter, basis_size, name, value, low, high, job
+SELECT run, stage, model, corpus, method, rule, parameter, constraints, seed, name, value, low, high, job
 FROM scores_view
-ORDER BY name, model, corpus, method, parameter, basis_size, job
+ORDER BY run_id, name, stage, model, method, parameter, constraints, seed, job
 """,
     ),
     NamedQuery(
@@ -160,9 +166,10 @@ ORDER BY jobs.model, jobs.corpus
         "texts",
         "What did the models write, and after which prefixes?",
         """
-SELECT model, method, parameter, basis_size, prefix_text, text, human_text, stop_reason, token_count, job
+SELECT run, stage, model, method, rule, parameter, constraints, seed, prefix_text, text, human_text,
+       stop_reason, token_count, job
 FROM generations_view
-ORDER BY prefix, model, method, parameter, basis_size, job
+ORDER BY run_id, stage, prefix, model, method, parameter, constraints, seed, job
 """,
     ),
     NamedQuery(
@@ -180,7 +187,7 @@ ORDER BY worker, kind, outcome
         "adjusted",
         "Which jobs ran differently than planned because memory ran out?",
         """
-SELECT run, kind, model, method, parameter, basis_size, state, adjustment, job
+SELECT run, kind, model, method, parameter, constraints, state, adjustment, job
 FROM jobs_view
 WHERE adjustment IS NOT NULL
 ORDER BY run, kind, job

@@ -235,7 +235,7 @@ class Reader:
         return sum(tokens for tokens, _ in found), sum(seconds for _, seconds in found)
 
     def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]:
-        """The prefixes of a set, from one place up to another."""
+        """The prefixes of a set, from one position up to another."""
         with self._database.reading() as connection:
             return reading.read_prefixes(connection, prefix_set_id, start, stop)
 

@@ -34,12 +34,12 @@ _BOUNDS = [getattr(MeasurementThresholdRow, name) for name in BOUNDS]
 def read_measurement(connection: Connection, key: int) -> Measurement:
     """The result of a measure job."""
     rows = connection.execute(
-        select(*_MEASURED).where(MeasurementRow.job_key == key).order_by(MeasurementRow.place)
+        select(*_MEASURED).where(MeasurementRow.job_key == key).order_by(MeasurementRow.item)
     ).all()
     bounds = connection.execute(
-        select(MeasurementThresholdRow.basis_size, *_BOUNDS)
+        select(MeasurementThresholdRow.constraints, *_BOUNDS)
         .where(MeasurementThresholdRow.job_key == key)
-        .order_by(MeasurementThresholdRow.basis_size, MeasurementThresholdRow.place)
+        .order_by(MeasurementThresholdRow.constraints, MeasurementThresholdRow.item)
     ).all()
     by_size: dict[int, list[Sequence[Any]]] = {}
     for size, *values in bounds:
@@ -62,10 +62,10 @@ def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:
         select(*GenerationRow.__table__.columns, TokenTraceRow.trace)
         .join(
             TokenTraceRow,
-            (TokenTraceRow.job_key == GenerationRow.job_key) & (TokenTraceRow.place == GenerationRow.place),
+            (TokenTraceRow.job_key == GenerationRow.job_key) & (TokenTraceRow.item == GenerationRow.item),
         )
         .where(GenerationRow.job_key == key)
-        .order_by(GenerationRow.place)
+        .order_by(GenerationRow.item)
     )
     return [
         GenerationEntry(
@@ -85,14 +85,14 @@ def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedT
     """The texts of a generate job, without what happened at their tokens."""
     rows = connection.execute(
         select(
-            GenerationRow.place,
+            GenerationRow.item,
             GenerationRow.prefix_id,
             GenerationRow.text,
             GenerationRow.stop_reason,
             GenerationRow.token_count,
         )
         .where(GenerationRow.job_key == key)
-        .order_by(GenerationRow.place)
+        .order_by(GenerationRow.item)
     )
     return [GeneratedText(job_id, *row) for row in rows]
 
@@ -107,7 +107,7 @@ def read_solver_cost(connection: Connection, key: int) -> tuple[int, float]:
 def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:
     """The result of a featurize job, [n, d]; [0, 0] when it has no texts."""
     blobs = connection.scalars(
-        select(FeatureRow.vector).where(FeatureRow.job_key == key).order_by(FeatureRow.place)
+        select(FeatureRow.vector).where(FeatureRow.job_key == key).order_by(FeatureRow.item)
     )
     vectors = [np.frombuffer(blob, dtype="<f4") for blob in blobs]
     return np.array(vectors, dtype=np.float32) if vectors else np.empty((0, 0), np.float32)
@@ -144,7 +144,7 @@ def _no_such_set(prefix_set_id: str) -> InvalidInputError:
 def read_prefixes(
     connection: Connection, prefix_set_id: str, start: int, stop: int | None
 ) -> list[PrefixEntry]:
-    """Prefixes of a set, from one place up to another."""
+    """Prefixes of a set, from one position up to another."""
     key = find_prefix_set(connection, prefix_set_id)
     if key is None:
         raise _no_such_set(prefix_set_id)
@@ -156,11 +156,11 @@ def read_prefixes(
             PrefixRow.continuation_ids,
             PrefixRow.continuation,
         )
-        .where(PrefixRow.prefix_set_key == key, PrefixRow.place >= start)
-        .order_by(PrefixRow.place)
+        .where(PrefixRow.prefix_set_key == key, PrefixRow.item >= start)
+        .order_by(PrefixRow.item)
     )
     if stop is not None:
-        statement = statement.where(PrefixRow.place < stop)
+        statement = statement.where(PrefixRow.item < stop)
     return [
         PrefixEntry(row.id, tuple(row.token_ids), row.text, tuple(row.continuation_ids), row.continuation)
         for row in connection.execute(statement)

@@ -254,7 +254,7 @@ class GeneratedText:
     """A continuation without its trace."""
 
     job_id: str
-    place: int
+    item: int
     prefix_id: str
     text: str
     stop_reason: str

@@ -58,8 +58,7 @@ def write(connection: Connection, results: Mapping[int, Rows]) -> None:
             case FeatureRows(vectors=vectors):
                 blobs = np.ascontiguousarray(vectors, dtype="<f4")
                 tables[FeatureRow] += [
-                    {"job_key": key, "place": place, "vector": row.tobytes()}
-                    for place, row in enumerate(blobs)
+                    {"job_key": key, "item": item, "vector": row.tobytes()} for item, row in enumerate(blobs)
                 ]
             case ScoreRows(entries=entries):
                 names = ("name", "value", "low", "high", "detail")
@@ -86,12 +85,12 @@ def _prefix_set_keys(connection: Connection, ids: Iterable[str]) -> dict[str, in
 
 
 def _add_generations(tables: TableRows, key: int, set_key: int, result: GenerationRows) -> None:
-    for place, entry in enumerate(result.entries):
+    for item, entry in enumerate(result.entries):
         address = entry.random_key
         tables[GenerationRow].append(
             {
                 "job_key": key,
-                "place": place,
+                "item": item,
                 "prefix_set_key": set_key,
                 "prefix_id": entry.prefix_id,
                 "random_key": [address.seed, address.run, address.prefix, address.sample],
@@ -101,13 +100,13 @@ def _add_generations(tables: TableRows, key: int, set_key: int, result: Generati
                 "solver_seconds": entry.solver_seconds,
             }
         )
-        tables[TokenTraceRow].append({"job_key": key, "place": place, "trace": entry.trace})
+        tables[TokenTraceRow].append({"job_key": key, "item": item, "trace": entry.trace})
 
 
 def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> None:
     tables[MeasurementRow] += _rows_of(measurement, MEASURED, {"job_key": key})
     for size, thresholds in measurement.thresholds.items():
-        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, {"job_key": key, "basis_size": size})
+        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, {"job_key": key, "constraints": size})
 
 
 def _rows_of(
@@ -115,6 +114,6 @@ def _rows_of(
 ) -> list[dict[str, Any]]:
     columns = [getattr(record, name).tolist() for name in names]
     return [
-        {**shared, "place": place, **dict(zip(names, values, strict=True))}
-        for place, values in enumerate(zip(*columns, strict=True))
+        {**shared, "item": item, **dict(zip(names, values, strict=True))}
+        for item, values in enumerate(zip(*columns, strict=True))
     ]

@@ -2,6 +2,7 @@
 
 Jobs may belong to several runs, and to several settings of one. Every view but attempts_view has a row for
 each run, and says which; roles_view, generations_view and scores_view have one for each setting, too.
+The columns place and basis_size are older names of item and constraints.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ JOBS = View(
     "A job of a run, and where it stands; `error` is that of its latest attempt.",
     """
     SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.state, jobs.model,
-           jobs.corpus, jobs.method, jobs.parameter, jobs.basis_size, jobs.attempt, jobs.failures,
+           jobs.corpus, jobs.method, jobs.parameter, jobs.constraints,
+           jobs.constraints AS basis_size, jobs.attempt, jobs.failures,
            jobs.losses, jobs.owner, jobs.lease_expires_at, jobs.not_before, attempts.error,
            jobs.adjustment, jobs.spec, jobs.created_at, jobs.finished_at
     FROM jobs
@@ -89,9 +91,9 @@ GENERATIONS = View(
     SELECT runs.id AS run_id, runs.name AS run, instances.stage, jobs.id AS job, instances.model,
            prefix_sets.corpus || ' ' || prefix_sets.split AS corpus, instances.method, instances.rule,
            instances.parameter, instances.constraints, instances.constraints AS basis_size, instances.seed,
-           jobs.adjustment, generations.place, generations.prefix_id AS prefix, prefixes.text AS prefix_text,
-           generations.text, prefixes.continuation AS human_text, generations.stop_reason,
-           generations.token_count, generations.solver_seconds
+           jobs.adjustment, generations.item, generations.item AS place, generations.prefix_id AS prefix,
+           prefixes.text AS prefix_text, generations.text, prefixes.continuation AS human_text,
+           generations.stop_reason, generations.token_count, generations.solver_seconds
     FROM generations
     JOIN jobs ON jobs.key = generations.job_key
     JOIN instance_jobs ON instance_jobs.job_key = jobs.key
@@ -146,19 +148,19 @@ def _rejection_rates() -> str:
         possible = f"{plain} AND {condition.format(x='lower', op='<=')}"
         branches.append(
             f"""
-    SELECT run_id, run, model, corpus, '{rule}' AS rule, CAST(NULL AS integer) AS basis_size, parameter,
-           count(*) AS tokens, {share.format(plain)} AS rejected,
-           CAST(0 AS double precision) AS undecided
+    SELECT run_id, run, model, corpus, '{rule}' AS rule, CAST(NULL AS integer) AS constraints,
+           CAST(NULL AS integer) AS basis_size, parameter, count(*) AS tokens,
+           {share.format(plain)} AS rejected, CAST(0 AS double precision) AS undecided
     FROM tokens CROSS JOIN parameters
     GROUP BY run_id, run, model, corpus, instance_id, parameter
     UNION ALL
-    SELECT run_id, run, model, corpus, 'ba-{rule}' AS rule, basis_size, parameter,
+    SELECT run_id, run, model, corpus, 'ba-{rule}' AS rule, constraints, constraints AS basis_size, parameter,
            count(*) AS tokens, {share.format(certain)} AS rejected,
            {share.format(f"{possible} AND NOT ({certain})")} AS undecided
     FROM tokens
-    JOIN measurement_thresholds AS bounds ON bounds.job_key = tokens.job_key AND bounds.place = tokens.place
+    JOIN measurement_thresholds AS bounds ON bounds.job_key = tokens.job_key AND bounds.item = tokens.item
     CROSS JOIN parameters
-    GROUP BY run_id, run, model, corpus, instance_id, basis_size, parameter"""
+    GROUP BY run_id, run, model, corpus, instance_id, constraints, parameter"""
         )
     values = ", ".join(f"(CAST({parameter} AS double precision))" for parameter in _PARAMETERS)
     return f"""

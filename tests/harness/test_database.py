@@ -73,7 +73,7 @@ def test_a_sound_database_passes_every_check(tmp_path: Path, capsys: pytest.Capt
     ("statement", "promise", "broken"),
     [
         ("DELETE FROM scores", "every score job that is done has a result", 1),
-        ("DELETE FROM token_traces WHERE place = 0", "every text has a trace", 2),
+        ("DELETE FROM token_traces WHERE item = 0", "every text has a trace", 2),
         ("UPDATE jobs SET state = 'waiting' WHERE kind = 'generate'",
          "only jobs that are done have generations", 2),
         ("UPDATE jobs SET state = 'failed' WHERE kind = 'featurize'",

@@ -67,7 +67,7 @@ def test_rows_are_those_of_the_database(tmp_path: Path) -> None:
         assert np.array_equal(read("measurements")[name], values)
     bounds = read("measurement_thresholds")
     for size, thresholds in measured.thresholds.items():
-        assert np.array_equal(bounds[bounds["basis_size"] == size]["upper"], thresholds.upper)
+        assert np.array_equal(bounds[bounds["constraints"] == size]["upper"], thresholds.upper)
     assert np.array_equal(np.stack(read("features")["vector"].tolist()), features)
     assert read("scores")["value"].tolist() == [score.value]
     assert json.loads(read("scores")["detail"][0]) == {"seeds": [1, 2]}
@@ -80,7 +80,7 @@ def check_tokens(tokens: pd.DataFrame, texts: list[Any]) -> None:
     assert len(tokens) == sum(len(text.trace) for _, text in texts)
     first = tokens[tokens["job"] == texts[0][0]]
     trace = texts[0][1].trace
-    rows = first[first["place"] == 0]
+    rows = first[first["item"] == 0]
     assert rows["step"].tolist() == list(range(len(trace)))
     assert np.array_equal(rows["token"], trace.token_ids)
     assert np.array_equal(rows["probability"], trace.probabilities)

@@ -83,7 +83,7 @@ def test_files_by_the_ending_of_their_name(
 def test_bytes_and_nothing_in_every_format(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sql = "SELECT vector, NULL AS absent FROM features ORDER BY place LIMIT 2"
+    sql = "SELECT vector, NULL AS absent FROM features ORDER BY item LIMIT 2"
     ask(capsys, address, sql, "-o", "answer.parquet")
     vectors = pq.read_table(tmp_path / "answer.parquet").column("vector").to_pylist()
     assert len(vectors[0]) == 12

@@ -12,12 +12,12 @@ from harness.store.tables.base import ID_LENGTH, Base, Json, Key, one_of
 
 
 class MeasurementRow(Base):
-    """A token that a person wrote, under the model's distribution at that place."""
+    """A token that a person wrote, under the model's distribution before it."""
 
     __tablename__ = "measurements"
 
     job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
-    place: Mapped[int] = mapped_column(primary_key=True, doc="place in the job's result, from 0")
+    item: Mapped[int] = mapped_column(primary_key=True, doc="number of the row in the job's result, from 0")
     document: Mapped[str] = mapped_column(String(ID_LENGTH), doc="id of the document")
     position: Mapped[int] = mapped_column(doc="tokens before this one")
     token: Mapped[int] = mapped_column(doc="id of the token the person wrote")
@@ -34,13 +34,13 @@ class MeasurementRow(Base):
 
 
 class MeasurementThresholdRow(Base):
-    """The critical threshold of a measured token at one basis size, as an interval that is proved."""
+    """The critical threshold of a measured token with so many constraints, as a certified interval."""
 
     __tablename__ = "measurement_thresholds"
 
     job_key: Mapped[int] = mapped_column(Key, primary_key=True, doc="the job")
-    place: Mapped[int] = mapped_column(primary_key=True, doc="place of the measurement in its result")
-    basis_size: Mapped[int] = mapped_column(primary_key=True, doc="constraints of the linear program")
+    item: Mapped[int] = mapped_column(primary_key=True, doc="number of the measurement in that result")
+    constraints: Mapped[int] = mapped_column(primary_key=True, doc="constraints of the linear program")
     lower: Mapped[float] = mapped_column(Float(53), doc="the critical threshold is at least this")
     upper: Mapped[float] = mapped_column(Float(53), doc="and at most this")
     lower_rank: Mapped[int] = mapped_column(doc="what ba-top-k asks at the lower bound")
@@ -55,7 +55,11 @@ class MeasurementThresholdRow(Base):
     seconds: Mapped[float] = mapped_column(Float(53), doc="time taken")
 
     __table_args__ = (
-        ForeignKeyConstraint(["job_key", "place"], ["measurements.job_key", "measurements.place"]),
+        ForeignKeyConstraint(
+            ["job_key", "item"],
+            ["measurements.job_key", "measurements.item"],
+            name="fk_measurement_thresholds_job_key_place",  # as the column was called before
+        ),
         one_of("status", Status),
         {"sqlite_with_rowid": False},
     )
@@ -67,7 +71,7 @@ class FeatureRow(Base):
     __tablename__ = "features"
 
     job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
-    place: Mapped[int] = mapped_column(primary_key=True, doc="place of the text in the job, from 0")
+    item: Mapped[int] = mapped_column(primary_key=True, doc="number of the text in the job, from 0")
     vector: Mapped[bytes] = mapped_column(
         LargeBinary, doc="float32 numbers, little-endian, one after another"
     )

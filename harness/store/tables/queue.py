@@ -46,7 +46,7 @@ class JobRow(Base):
     corpus: Mapped[str | None] = mapped_column(Text, doc="the corpus in the specification")
     method: Mapped[str | None] = mapped_column(Text, doc="the sampling rule in the specification")
     parameter: Mapped[float | None] = mapped_column(Float(53), doc="the rule's parameter")
-    basis_size: Mapped[int | None] = mapped_column(doc="constraints of a basis-aware rule")
+    constraints: Mapped[int | None] = mapped_column(doc="constraints of a basis-aware rule")
     state: Mapped[str] = mapped_column(
         String(8), default=JobState.WAITING.value, doc="waiting, leased, done or failed (set aside)"
     )

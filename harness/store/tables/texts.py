@@ -51,13 +51,14 @@ class PrefixRow(Base):
         Key, ForeignKey("prefix_sets.key"), primary_key=True, doc="the set"
     )
     id: Mapped[str] = mapped_column(String(ID_LENGTH), primary_key=True, doc="id of the document")
-    place: Mapped[int] = mapped_column(doc="place in the set, from 0")
+    item: Mapped[int] = mapped_column(doc="position in the set, from 0")
     text: Mapped[str] = mapped_column(Text, doc="the opening")
     token_ids: Mapped[Any] = mapped_column(Json, doc="its token ids, as given to the model")
     continuation: Mapped[str] = mapped_column(Text, doc="how the person went on")
     continuation_ids: Mapped[Any] = mapped_column(Json, doc="the token ids of that")
 
-    __table_args__ = (UniqueConstraint("prefix_set_key", "place"),)
+    # As the column was called before.
+    __table_args__ = (UniqueConstraint("prefix_set_key", "item", name="uq_prefixes_prefix_set_key_place"),)
 
 
 class GenerationRow(Base):
@@ -66,7 +67,7 @@ class GenerationRow(Base):
     __tablename__ = "generations"
 
     job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
-    place: Mapped[int] = mapped_column(primary_key=True, doc="place in the job's result, from 0")
+    item: Mapped[int] = mapped_column(primary_key=True, doc="number of the text in the job's result, from 0")
     prefix_set_key: Mapped[int] = mapped_column(Key, doc="the set of the prefix")
     prefix_id: Mapped[str] = mapped_column(String(ID_LENGTH), doc="the prefix that was continued")
     random_key: Mapped[Any] = mapped_column(
@@ -96,11 +97,15 @@ class TokenTraceRow(Base):
     __tablename__ = "token_traces"
 
     job_key: Mapped[int] = mapped_column(Key, primary_key=True, doc="the job")
-    place: Mapped[int] = mapped_column(primary_key=True, doc="place of the generation in its result")
+    item: Mapped[int] = mapped_column(primary_key=True, doc="number of the generation in that result")
     trace: Mapped[bytes] = mapped_column(
         LargeBinary, doc="ids, probabilities, thresholds, acceptance...: workers.traces.decode_trace reads it"
     )
 
     __table_args__ = (
-        ForeignKeyConstraint(["job_key", "place"], ["generations.job_key", "generations.place"]),
+        ForeignKeyConstraint(
+            ["job_key", "item"],
+            ["generations.job_key", "generations.item"],
+            name="fk_token_traces_job_key_place",  # as the column was called before
+        ),
     )

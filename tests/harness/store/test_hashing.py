@@ -67,13 +67,13 @@ def test_any_difference_shows(store: Store) -> None:
     run_id = fill(store)
     hashes = [store.results_hash(run_id)]
     for change in (
-        "UPDATE measurements SET token = token + 1 WHERE place = 3",
-        "UPDATE measurement_thresholds SET upper = upper * 1.0000001 WHERE place = 3 AND basis_size = 20",
-        "UPDATE generations SET text = 'another' WHERE place = 2",
-        'UPDATE generations SET random_key = \'[1,"demo","0",0]\' WHERE place = 2',
+        "UPDATE measurements SET token = token + 1 WHERE item = 3",
+        "UPDATE measurement_thresholds SET upper = upper * 1.0000001 WHERE item = 3 AND constraints = 20",
+        "UPDATE generations SET text = 'another' WHERE item = 2",
+        'UPDATE generations SET random_key = \'[1,"demo","0",0]\' WHERE item = 2',
         "UPDATE token_traces SET trace = (SELECT trace FROM token_traces ORDER BY job_key LIMIT 1)",
-        "DELETE FROM token_traces WHERE place = 3",
-        "DELETE FROM features WHERE place = 3",
+        "DELETE FROM token_traces WHERE item = 3",
+        "DELETE FROM features WHERE item = 3",
         "UPDATE scores SET low = NULL",
         "UPDATE jobs SET state = 'failed' WHERE kind = 'score'",
         "UPDATE resolutions SET value = '0.025'",

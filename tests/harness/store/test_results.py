@@ -80,7 +80,7 @@ def test_generations(store: Store) -> None:
         assert_same_generation(one, other)
     texts = list(store.texts(ids))
     assert [text.text for text in texts] == [entry.text for entry in (*first, *second)]
-    assert [(text.place, text.token_count) for text in texts[:2]] == [(0, 6), (1, 7)]
+    assert [(text.item, text.token_count) for text in texts[:2]] == [(0, 6), (1, 7)]
 
 
 def test_texts_that_databases_cannot_keep_are_kept_as_near_as_can_be(store: Store) -> None:
@@ -132,7 +132,6 @@ def test_scores(store: Store) -> None:
         ("undefined", None, None, None),
     ]
     assert found[0].detail == {"seeds": [1, 2]}
-    assert found[0].spec == {"shard": 0}
     assert found[1].detail is None
 
 
@@ -183,7 +182,7 @@ def test_payloads_are_checked_where_they_are_made() -> None:
     with pytest.raises(InvalidInputError, match="each score once"):
         ScoreRows((ScoreEntry("mauve", 1.0), ScoreEntry("mauve", 0.5)))
     with pytest.raises(InvalidInputError, match="finite"):
-        ScoreEntry("mauve", 1.0, detail={"low": math.nan})
+        ScoreRows((ScoreEntry("mauve", 1.0, detail={"low": math.nan}),))
     with pytest.raises(InvalidInputError, match="a prefix twice"):
         GenerationRows.of(PREFIX_SET, make_generations(1) * 2)
     endless = dataclasses.replace(make_generations(1)[0], solver_seconds=math.inf)

@@ -1,4 +1,5 @@
-"""What jobs are for: the instances of a run, the role of each job in them, and the stage that asks for it.
+"""What jobs are for: the instances of a run, the role of each job in them, and the stage that asks for it;
+one word for the position of a row in a result (item), and for the constraints of a program.
 
 Runs of older databases have none yet; harness.planning.older_runs fills them in.
 """
@@ -55,3 +56,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_instance_jobs_job_key", "instance_jobs", ["job_key"])
     op.add_column("run_jobs", sa.Column("stage", sa.Integer(), nullable=True))
+    # Both databases rename a column in keys, indexes and references, too.
+    for table in ("measurements", "measurement_thresholds", "features", "generations", "token_traces"):
+        op.execute(f"ALTER TABLE {table} RENAME COLUMN place TO item")
+    op.execute("ALTER TABLE prefixes RENAME COLUMN place TO item")
+    for table in ("jobs", "measurement_thresholds"):
+        op.execute(f"ALTER TABLE {table} RENAME COLUMN basis_size TO constraints")
