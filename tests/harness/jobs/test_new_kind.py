@@ -1,4 +1,4 @@
-"""A kind of job that the harness does not know: its module alone makes queue, driver, hash and trace do it."""
+"""A kind of job that is new to the harness: its module alone makes queue, driver, hash and trace do it."""
 
 from __future__ import annotations
 
