@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bat import spreading
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import NO_EFFORT, Answer, Effort, FloatArray, IntArray, Program
+from bat.program import NO_EFFORT, Answer, Effort, Program
 from bat.solvers.certified import CertifiedSolver
 from bat.threads import map_in_threads, usable_threads
-from bat.thresholds import BoolArray, Verdict, check_vocabulary, settle
+from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, as_probabilities, as_thresholds
 
 DEFAULT_MAX_PROGRAMS = 20_000

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bat import certificates
+from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import BatError, InvalidInputError
-from bat.program import Answer, FloatArray, Goal, IntArray, Program
+from bat.program import Answer, Goal, Program
 from bat.solvers import get_solver
 from bat.thresholds import Verdict, check_vocabulary
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens

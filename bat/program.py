@@ -28,10 +28,8 @@ from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from bat.arrays import FloatArray, IntArray
 
 
 class Status(StrEnum):

@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from bat._wheel import Wheel, draw_kept
 from bat.acceptance import Acceptance
+from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
-from bat.program import NO_EFFORT, Efforts, FloatArray, IntArray, Program, Solver
+from bat.program import NO_EFFORT, Efforts, Program, Solver
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.solvers import get_solver
 from bat.threads import map_in_threads, usable_threads

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bat.program import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 from bat.solvers._climb import Context
 
 CHUNK = 2048  # tokens at a time: [heavy, CHUNK] factors stay around ten megabytes

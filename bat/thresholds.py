@@ -6,27 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import (
-    NO_EFFORT,
-    Answer,
-    Certificate,
-    Efforts,
-    FloatArray,
-    Goal,
-    IntArray,
-    Program,
-    Solver,
-    Status,
-)
+from bat.program import NO_EFFORT, Answer, Certificate, Efforts, Goal, Program, Solver, Status
 from bat.solvers import get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens
-
-BoolArray = npt.NDArray[np.bool_]
 
 # Two thresholds closer than this cannot be told apart by float64 sums over a vocabulary.
 DECISION_TOLERANCE = 1e-9

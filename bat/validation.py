@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._softmax import softmax_row
+from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 from bat.threads import map_in_threads
 
 if TYPE_CHECKING:

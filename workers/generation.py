@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 from bat.program import Efforts
 from bat.random import Key, key_words, uniforms
@@ -25,7 +26,7 @@ from bat.sampling import FALLBACKS, Samples, draws_needed, sample
 from workers.encoding import decode_continuation
 from workers.kv_cache import make_cache
 from workers.models import LanguageModel
-from workers.traces import IdArray, SingleArray, Trace
+from workers.traces import Trace
 
 
 class Opening(Protocol):

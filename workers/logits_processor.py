@@ -13,12 +13,11 @@ import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedModel
 
+from bat.arrays import BoolArray, FloatArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, CandidateSet, candidate_set
 from bat.errors import BatError, InvalidInputError
-from bat.program import FloatArray
 from bat.rules import Rule, Summary, ThresholdRule, get_rule
-from bat.rules.summary import BoolArray
 from bat.validation import softmax
 from workers.assets import cache_folder
 from workers.models import LanguageModel

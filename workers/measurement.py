@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import SingleArray
 from bat.basis import Basis
 from bat.rules import Summary, TokenFacts
 from bat.threads import usable_threads
@@ -22,7 +23,7 @@ from bat.validation import as_tokens, softmax
 from workers.measurement_record import Measurement, Thresholds, concatenate
 from workers.models import LanguageModel
 from workers.positions import Positions, TokenizedDocument, draw_positions
-from workers.reading import DOCUMENTS_PER_BATCH, LogitArray, TokensRead, read
+from workers.reading import DOCUMENTS_PER_BATCH, TokensRead, read
 
 # Distributions that one thread looks at together: few, so that all threads have work and caches suffice.
 _ROWS_PER_TASK = 4
@@ -72,7 +73,7 @@ def measure_rows(
     documents: Sequence[str],
     positions: npt.ArrayLike,
     tokens: npt.ArrayLike,
-    logits: LogitArray,
+    logits: SingleArray,
     bases: Mapping[int, Basis],
     tolerance: float = 1e-6,
 ) -> Measurement:

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import AnyArray, BoolArray, FloatArray, IntArray, TextArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray, Status
+from bat.program import Status
 from bat.rules import TokenFacts, get_rule_class
 from bat.rules.facts import as_levels
 
-AnyArray = npt.NDArray[Any]
-TextArray = npt.NDArray[np.str_]
-BoolArray = npt.NDArray[np.bool_]
 _Record = TypeVar("_Record", "Thresholds", "Measurement")
 
 

@@ -26,10 +26,10 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from bat.arrays import IntArray, WordArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import IntArray
-from bat.random import Key, WordArray, key_words, uniforms
+from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
 from bat.sampling import Samples, draws_needed, sample
 from workers.generate_settings import arguments_of_generate, check_mode, get_processors

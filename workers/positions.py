@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from transformers import PreTrainedTokenizerBase
 
+from bat.arrays import IntArray
 from bat.errors import InvalidInputError
 from bat.random import Key, uniforms
 from workers.corpora import Corpus
 from workers.encoding import encode_openings, leading_ids
-
-IntArray = npt.NDArray[np.int64]
 
 # The paper conditions on prefixes of 35 tokens; shorter ones say little about a rule.
 MIN_CONTEXT_TOKENS = 35

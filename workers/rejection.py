@@ -13,18 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 from bat.rules import Rule, get_rule_class, rule_names
 from bat.rules.falling import TopK
 from bat.rules.rising import RisingRule
 from workers.bootstrap import Documents, interval
 from workers.measurement_record import Measurement
 from workers.steps import Steps
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from bat.program import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 from bat.rules import Rule
 from bat.rules.falling import TopK
 from bat.rules.rising import RisingRule

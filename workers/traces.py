@@ -17,14 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.acceptance import Acceptance
+from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 
 _FORMAT = 1
 _HEADER = struct.Struct("<BBIII")  # format, bytes per token id, tokens, eventful tokens, refused tokens
 _LEVEL = 6
-
-IdArray = npt.NDArray[np.int32]
-SingleArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,10 +22,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
 from bat.rules.facts import Facts
-from bat.rules.summary import BoolArray, Summary
+from bat.rules.summary import Summary
 
 LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
 

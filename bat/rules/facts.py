@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
-from bat.rules.summary import BoolArray, Summary, check_levels
+from bat.rules.summary import Summary, check_levels
 
 
 class Facts(Protocol):

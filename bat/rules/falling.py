@@ -18,10 +18,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bat.program import FloatArray
+from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule, as_fraction
 from bat.rules.facts import Facts, as_levels, facts_of
-from bat.rules.summary import BoolArray, Summary, first_reaching
+from bat.rules.summary import Summary, first_reaching
 
 # Beyond this mass a nucleus holds most of the vocabulary, and selecting its tokens saves nothing.
 _NEARLY_ALL = 1.0 - 1e-6

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bat.program import FloatArray
+from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule
 from bat.rules.facts import Facts, as_levels, facts_of
-from bat.rules.summary import BoolArray, Summary, check_levels
+from bat.rules.summary import Summary, check_levels
 
 
 @dataclass(frozen=True, slots=True)

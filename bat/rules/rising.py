@@ -19,10 +19,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bat.program import FloatArray
+from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import LARGEST_THRESHOLD, ThresholdRule
 from bat.rules.facts import Facts, as_levels, facts_of
-from bat.rules.summary import BoolArray, Summary
+from bat.rules.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Summary:

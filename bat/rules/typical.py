@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bat.program import FloatArray
+from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import Rule
 from bat.rules.facts import Facts, facts_of
-from bat.rules.summary import BoolArray, Summary, check_levels, first_reaching
+from bat.rules.summary import Summary, check_levels, first_reaching
 
 
 @dataclass(frozen=True, slots=True)

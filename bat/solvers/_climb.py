@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bat.program import FloatArray, Goal, IntArray
+from bat.arrays import FloatArray, IntArray
+from bat.program import Goal
 from bat.solvers import _simplex, _sweep, _workspace
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from bat._balance import DEPENDENT, UNIT, weighted_sum
+from bat.arrays import FloatArray, IntArray
 from bat.certificates import certify_direction, compress, lower_bound, upper_bound
-from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
+from bat.program import Answer, Certificate, Effort, Goal, Program, Status
 
 
 @dataclass(frozen=True, slots=True)

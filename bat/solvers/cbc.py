@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from bat.arrays import FloatArray
 from bat.errors import SolverUnavailableError
-from bat.program import Answer, FloatArray, Goal, Program
+from bat.program import Answer, Goal, Program
 from bat.solvers._reference import Statement, answer_from_solution, state, trivial_fractions
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from bat.arrays import FloatArray
 from bat.errors import SolverUnavailableError
-from bat.program import Answer, FloatArray, Goal, Program
+from bat.program import Answer, Goal, Program
 from bat.solvers._reference import answer_from_solution, other_tokens, state, trivial_fractions
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import SingleArray
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistics import FAMILIES
@@ -16,15 +16,13 @@ from harness.scoring.summarize import mauve_entry, summarize
 from harness.scoring.texts import TextSet
 from harness.store import ScoreEntry
 
-FeatureArray = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePair:
     """The vectors of what people wrote after each prefix, and of the texts, in their order."""
 
-    human: FeatureArray  # [prefixes, d]
-    generated: FeatureArray  # [m, d]
+    human: SingleArray  # [prefixes, d]
+    generated: SingleArray  # [m, d]
 
 
 def score_texts(

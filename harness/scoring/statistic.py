@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 
 
 def _unchanged(values: FloatArray) -> FloatArray:

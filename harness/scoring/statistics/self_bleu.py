@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, IntArray, Resampling
+from bat.arrays import FloatArray, IntArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Statistic
 from harness.scoring.statistics.ngrams import LARGEST_ORDER, NGrams, ngrams
 from harness.scoring.texts import TextSet

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, Resampling
+from bat.arrays import FloatArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Whole
 from harness.scoring.statistics import FAMILIES
 from harness.scoring.texts import TextSet, TokenLikelihood
