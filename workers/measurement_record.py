@@ -19,7 +19,7 @@ import numpy.typing as npt
 from bat.arrays import AnyArray, BoolArray, FloatArray, IntArray, TextArray
 from bat.errors import InvalidInputError
 from bat.program import Status
-from bat.rules import TokenFacts, get_rule_class
+from bat.rules import TokenFacts, get_rule_form
 from bat.rules.facts import as_levels
 
 _Record = TypeVar("_Record", "Thresholds", "Measurement")
@@ -120,7 +120,7 @@ class Measurement:
 
     def critical_parameters(self, rule_name: str, constraints: int = 20) -> CriticalParameters:
         """Return where the rule begins to reject each token; ``constraints`` matters to basis-aware rules."""
-        rule = get_rule_class(rule_name)
+        rule = get_rule_form(rule_name)
         if not rule.basis_aware:
             certain = rule.critical_parameter(self._plain_facts(), self.probability)
             return CriticalParameters(certain, certain)

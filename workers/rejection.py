@@ -16,9 +16,7 @@ import numpy as np
 
 from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.rules import Rule, get_rule_class, rule_names
-from bat.rules.falling import TopK
-from bat.rules.rising import RisingRule
+from bat.rules import Rule, RuleForm, get_rule_form, rule_names
 from workers.bootstrap import Documents, interval
 from workers.measurement_record import Measurement
 from workers.steps import Steps
@@ -63,7 +61,7 @@ def rejection_rate(
 ) -> Estimate:
     """Return the share of tokens that the rule certainly rejects; those it may reject widen the interval."""
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
-    rates = _rates(measurement, type(rule), parameters, constraints, replicates, seed)
+    rates = _rates(measurement, rule.form, parameters, constraints, replicates, seed)
     return Estimate(*(float(part[0]) for part in rates))
 
 
@@ -141,7 +139,7 @@ def matching_parameter(
     sought = _get_rule_with_parameter(target_rule_name)
     documents = _documents(measurement)
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
-    rejected = documents.totals(_rejections(measurement, type(rule), parameters, constraints)[:, 0])  # [2, D]
+    rejected = documents.totals(_rejections(measurement, rule.form, parameters, constraints)[:, 0])  # [2, D]
     [found] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
     return Match(
         found,
@@ -151,17 +149,12 @@ def matching_parameter(
 
 
 def default_parameters(rule_name: str) -> FloatArray:
-    """Return the grid that curves of a rule are drawn on: even steps, on the scale on which it is chosen."""
-    rule = _get_rule_with_parameter(rule_name)
-    if issubclass(rule, RisingRule):
-        return np.geomspace(1e-6, 0.9, 100)
-    if issubclass(rule, TopK):
-        return np.unique(np.geomspace(1, 100_000, 100).round())
-    return np.linspace(0.01, 0.99, 99)
+    """Return the grid that curves of a rule are drawn on."""
+    return _get_rule_with_parameter(rule_name).default_parameters()
 
 
 def _rejections(
-    measurement: Measurement, rule: type[Rule], parameters: FloatArray | None, constraints: int
+    measurement: Measurement, rule: RuleForm, parameters: FloatArray | None, constraints: int
 ) -> BoolArray:
     """Whether each token is rejected at each parameter: for certain, and possibly, [2, g, n]."""
     critical = measurement.critical_parameters(rule.name, constraints)
@@ -171,7 +164,7 @@ def _rejections(
 
 def _rates(
     measurement: Measurement,
-    rule: type[Rule],
+    rule: RuleForm,
     parameters: FloatArray | None,
     constraints: int,
     replicates: int,
@@ -193,7 +186,7 @@ def _rates(
 
 def _search(
     measurement: Measurement,
-    rule: type[Rule],
+    rule: RuleForm,
     constraints: int,
     scales: Sequence[float],
     targets: IntArray,
@@ -253,9 +246,9 @@ def _documents(measurement: Measurement) -> Documents:
     return Documents(measurement.document)
 
 
-def _get_rule_with_parameter(name: str) -> type[Rule]:
-    rule = get_rule_class(name)
+def _get_rule_with_parameter(name: str) -> RuleForm:
+    rule = get_rule_form(name)
     if rule.takes_no_parameter:
-        others = ", ".join(other for other in rule_names() if not get_rule_class(other).takes_no_parameter)
+        others = ", ".join(other for other in rule_names() if not get_rule_form(other).takes_no_parameter)
         raise InvalidInputError(f"the rule must have a parameter; {rule.name} has none. Use one of {others}.")
     return rule

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
 
+LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
+
 
 class Summary:
     """A batch of distributions [B, v] with the statistics that several rules share.
@@ -74,6 +76,10 @@ class Summary:
     @cached_property
     def nearest_running_sums(self) -> FloatArray:  # [B, v]: sums of probabilities in that order
         return np.asarray(np.cumsum(np.take_along_axis(self.probs, self.nearest_first, axis=1), axis=1))
+
+    def capped(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds [B] or [1] held below one and to the largest probability, [B]: that token is kept."""
+        return np.minimum(thresholds, np.minimum(self.maximum, LARGEST_THRESHOLD))
 
     # The three questions of ``facts.Facts``, which the inverses of rules ask.
 

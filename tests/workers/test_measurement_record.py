@@ -11,7 +11,7 @@ import torch
 
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.rules import get_rule_class, rule_names
+from bat.rules import get_rule_form, rule_names
 from bat.validation import softmax
 from workers.corpora import open_corpus
 from workers.measurement import measure_rows
@@ -44,7 +44,7 @@ def measured(logits: np.ndarray, tokens: np.ndarray | None = None) -> tuple[Meas
 
 def assert_rules_follow(measurement: Measurement, probs: np.ndarray) -> None:
     for name in rule_names():
-        rule = get_rule_class(name)
+        rule = get_rule_form(name)
         for size in measurement.basis_sizes:
             found = measurement.critical_parameters(name, size)
             rows = measurement.get_thresholds(size)
