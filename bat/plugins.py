@@ -54,7 +54,7 @@ class Registry(Generic[Entry]):
         return (*self.builtins, *sorted(self._entry_points()))
 
     def find(self, name: str) -> Entry | None:
-        """The object of that name; None where nothing has it, PluginError where what has it cannot be used."""
+        """The object of that name, or None; PluginError where there is one that cannot be used."""
         if name in self.builtins:
             return cast(Entry, _resolve(self.builtins[name]))
         if is_reference(name):
@@ -80,9 +80,7 @@ class Registry(Generic[Entry]):
             self.get(name)
         return name
 
-    def unknown(
-        self, name: str, names: tuple[str, ...], aliases: tuple[str, ...] = ()
-    ) -> InvalidInputError:
+    def unknown(self, name: str, names: tuple[str, ...], aliases: tuple[str, ...] = ()) -> InvalidInputError:
         """The error for a name that leads nowhere, with the nearest name that does lead somewhere."""
         spelled = name.strip().lower().replace("_", "-")
         near = difflib.get_close_matches(spelled, [*names, *aliases], n=1)

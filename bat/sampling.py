@@ -9,7 +9,7 @@ on their tokens, which makes comparisons between rules sharper.
 
 A token at or above the threshold needs no program. Below it a basis-aware rule asks for a decision, at
 most ``max_tries`` times; then comes the fallback: ``greedy``, the paper's, takes the most likely token;
-``exact`` draws from the exact candidate set.
+``exact`` draws from the exact candidate set, which the same solver decides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._wheel import Wheel, draw_kept
-from bat.acceptance import Acceptance
+from bat.acceptance import FALLBACKS, Acceptance
 from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
@@ -31,8 +31,6 @@ from bat.solvers import get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, softmax_with_entropy
-
-FALLBACKS = ("greedy", "exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,13 @@ class _Batch:
                 self.acceptance[row] = Acceptance.GREEDY_FALLBACK
                 continue
             found = find_candidates(
-                self.rows, self.probs[row], float(self.taus[row]), DEFAULT_MAX_PROGRAMS, 60.0, self.threads
+                self.rows,
+                self.probs[row],
+                float(self.taus[row]),
+                self.solver,
+                max_programs=DEFAULT_MAX_PROGRAMS,
+                time_limit_seconds=60.0,
+                threads=self.threads,
             )
             members = np.zeros_like(self.probs[row])
             members[found.accepted] = self.probs[row, found.accepted]

@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bat.acceptance import FALLBACKS
 from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 from bat.program import Efforts
 from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
-from bat.sampling import FALLBACKS, Samples, draws_needed, sample
+from bat.sampling import Samples, draws_needed, sample
+from bat.solvers import check_solver
 from workers.encoding import decode_continuation
 from workers.kv_cache import make_cache
 from workers.models import LanguageModel
@@ -62,6 +64,7 @@ class GenerationSettings:
                 raise InvalidInputError(f"{name} must be an integer of at least {least}; got {value!r}.")
         if self.fallback not in FALLBACKS:
             raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {self.fallback!r}.")
+        check_solver(self.solver)
 
 
 class StopReason(StrEnum):

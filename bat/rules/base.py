@@ -120,9 +120,9 @@ class Rule(ABC):
         """The parameter at which a token at each level starts or stops being rejected, [B].
 
         ``levels`` [B] are tokens' probabilities for a plain rule, and their critical thresholds for a
-        basis-aware form. ``ties_kept`` [B] says whether a threshold equal to the level keeps the token: always
-        so for a plain rule. ``rows`` may be stored facts instead of distributions, so ask it for nothing but
-        what ``Facts`` has, and for that only at these levels.
+        basis-aware form. ``ties_kept`` [B] says whether a threshold equal to the level keeps the token, as it
+        always does for a plain rule. ``rows`` may be stored facts instead of distributions, so ask it for
+        nothing but what ``Facts`` has, and for that only at these levels.
 
             rises    the parameter whose threshold is the level; from there on the token is rejected
             falls    the largest parameter that still rejects the token, the lower limit when none does

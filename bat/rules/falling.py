@@ -47,7 +47,8 @@ class TopK(ThresholdRule):
 
         rows = Summary.of(probs)
         rank = min(int(self.parameter), rows.probs.shape[1])
-        return np.minimum(np.array([largest(row, rank) for row in rows.probs]), LARGEST_THRESHOLD)
+        last_kept = np.array([largest(row, rank) for row in rows.probs], dtype=np.float64)
+        return np.minimum(last_kept, LARGEST_THRESHOLD)
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:

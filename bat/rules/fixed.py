@@ -54,5 +54,5 @@ class Greedy(ThresholdRule):
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
-        """The number of likelier tokens, as for top-k with k = 1. Ids, which break ties, are not known here."""
+        """The number of likelier tokens, as for top-k with k = 1; ids, which break ties, are not known."""
         return rows.rank(levels, ties_kept).astype(np.float64)

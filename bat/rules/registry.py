@@ -52,8 +52,8 @@ def get_rule_form(name: str) -> RuleForm:
         raise RULES.unknown(name, rule_names(), aliases=tuple(_ALIASES))
     if not is_reference(plain) and rule.plain_name != plain:
         raise PluginError(
-            f"a rule's entry point must have the rule's own name; {plain!r} leads to {rule.__qualname__}, whose "
-            f"plain_name is {rule.plain_name!r}. Make them equal."
+            f"a rule's entry point must have the rule's own name; {plain!r} leads to {rule.__qualname__}, "
+            f"whose plain_name is {rule.plain_name!r}. Make them equal."
         )
     return RuleForm(rule, basis_aware=plain != spelled)
 

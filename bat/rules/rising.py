@@ -1,9 +1,9 @@
 """Rules that reject more as their parameter rises: epsilon, eta and min-p.
 
 Their critical parameter is where rejection begins. It is at most 1, which lies outside every interval and
-means "never". Thresholds and inverses are rounded float64 formulas, so for eta and min-p the two directions may
-disagree within about 1e-12 of the boundary (relative), or where a parameter near 1e-308 makes the threshold
-underflow; epsilon's are exact.
+means "never". Thresholds and inverses are rounded float64 formulas, so for eta and min-p the two directions
+may disagree within about 1e-12 of the boundary (relative), or where a parameter near 1e-308 makes the
+threshold underflow; epsilon's are exact.
 """
 
 from __future__ import annotations

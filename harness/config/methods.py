@@ -89,8 +89,7 @@ class Method(Section):
     """What stages, `match` and reports call it; the rule's name by default."""
 
     rule: Annotated[str, Field(min_length=1, examples=list(builtin_rule_names()))]
-    """ancestral, greedy, top-k, nucleus, min-p, typical, epsilon or eta; ba-epsilon, ba-eta, ba-nucleus,
-    ba-top-k or ba-min-p for the basis-aware form."""
+    """A sampling rule; `ba-` stands before the name of a threshold rule for its basis-aware form."""
 
     parameter: Parameter | None = None
     """A number, a list of numbers, or `best`, `match` or `hrr`. Left out for ancestral and greedy."""

@@ -11,7 +11,7 @@ import numpy as np
 from bat.arrays import SingleArray
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
-from harness.scoring.statistics import FAMILIES
+from harness.scoring.statistics import get_statistic
 from harness.scoring.summarize import mauve_entry, summarize
 from harness.scoring.texts import TextSet
 from harness.store import ScoreEntry
@@ -33,7 +33,7 @@ def score_texts(
     mauve: Mapping[str, Any] | None = None,
 ) -> tuple[ScoreEntry, ...]:
     """The statistics asked for, by family, and MAUVE where there are features to compare."""
-    entries = []
+    entries: list[ScoreEntry] = []
     if features is not None and mauve is not None:
         found = mauve_scores(
             features.human,
@@ -45,5 +45,5 @@ def score_texts(
         )
         entries.append(mauve_entry(mauve["kmeans_seeds"], found))
     for family in statistics:
-        entries += summarize(FAMILIES[family](texts, resampling), texts, resampling)
+        entries += summarize(get_statistic(family)(texts, resampling), texts, resampling)
     return tuple(entries)
