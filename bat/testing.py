@@ -171,9 +171,8 @@ def _check_batches(form: RuleForm, seed: int) -> None:
     before = probs.copy()
     rule = form(None if form.takes_no_parameter else form.rule.example)
     together, shared = rule.keep(probs), Summary(probs)
-    assert (together.dtype, together.shape) == (np.bool_, probs.shape), (
-        f"{rule}: keep must give booleans [B, v]"
-    )
+    assert together.dtype == np.bool_, f"{rule}: keep must give booleans; got {together.dtype}"
+    assert together.shape == probs.shape, f"{rule}: keep must give [B, v]; got {list(together.shape)}"
     np.testing.assert_array_equal(rule.keep(shared), together, f"{rule}: keep must take a Summary")
     critical = form.critical_parameter(probs, probs[:, 3])
     for row in range(len(probs)):

@@ -132,5 +132,5 @@ class TooSure(CertifiedSolver):
 
 
 def test_a_solver_that_claims_too_much_is_found_out() -> None:
-    with pytest.raises(AssertionError, match="too-sure: token .* the upper bound .* is too low"):
+    with pytest.raises(AssertionError, match=r"too-sure: token .* the upper bound .* is too low"):
         check_solver(TooSure())
