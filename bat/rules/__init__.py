@@ -14,10 +14,11 @@ be inverted; ``registry.py`` finds rules by name, those of other packages too.
 from bat.rules.base import Rule, Scale, ThresholdRule
 from bat.rules.facts import Facts, TokenFacts
 from bat.rules.form import RuleForm
-from bat.rules.registry import builtin_rule_names, get_rule, get_rule_form, provenance, rule_names
+from bat.rules.registry import RULES, builtin_rule_names, get_rule, get_rule_form, provenance, rule_names
 from bat.rules.summary import Summary
 
 __all__ = [
+    "RULES",
     "Facts",
     "Rule",
     "RuleForm",

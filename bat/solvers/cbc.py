@@ -2,7 +2,7 @@
 
 PuLP hands CBC a text file and reads a text file back: coefficients go out with 13 digits and values come
 back with 8, whatever CBC computed. That is enough to recognise the optimal vertex, which
-``bat.solvers._reference.polish`` then recomputes in float64 from the program itself.
+``bat.solvers.reference.polish`` then recomputes in float64 from the program itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from bat.arrays import FloatArray
 from bat.errors import SolverUnavailableError
 from bat.program import Answer, Goal, Program
-from bat.solvers._reference import Statement, answer_from_solution, state, trivial_fractions
+from bat.solvers.reference import Statement, answer_from_solution, state, trivial_fractions
 
 
 class CbcSolver:

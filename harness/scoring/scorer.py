@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bat.arrays import SingleArray
+from bat.errors import InvalidInputError
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistics import get_statistic
@@ -46,4 +48,10 @@ def score_texts(
         entries.append(mauve_entry(mauve["kmeans_seeds"], found))
     for family in statistics:
         entries += summarize(get_statistic(family)(texts, resampling), texts, resampling)
+    twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
+    if twice:
+        raise InvalidInputError(
+            f"scores of one set of texts must have different names; got {twice[0]!r} twice, from "
+            f"scoring.statistics {list(statistics)}. Rename the score in the plug-in that gives it."
+        )
     return tuple(entries)

@@ -1,4 +1,7 @@
-"""What the reference solvers share: the program as they are given it, the answer made of what they return.
+"""The program as solvers of linear programs are given it, and the answer made of what they return.
+
+HiGHS and CBC share this, and so may a solver of your own: ``state`` writes a program down,
+``answer_from_solution`` gives the interval that a solution proves.
 
 HiGHS and CBC work to absolute tolerances, so everything depends on the units. In ``state`` they are:
 
