@@ -84,7 +84,7 @@ class Registry(Generic[Entry]):
         """The error for a name that leads nowhere, with the nearest name that does lead somewhere."""
         spelled = name.strip().lower().replace("_", "-")
         near = difflib.get_close_matches(spelled, [*names, *aliases], n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
+        guess = f" Did you mean {near[0]!r}?" if near else " Plug-ins must be installed on every machine."
         return InvalidInputError(f"{self.noun} must be one of {', '.join(names)}; got {name!r}.{guess}")
 
     def provenance(self, name: str) -> dict[str, str] | None:

@@ -27,7 +27,7 @@ from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Efforts, Program, Solver
 from bat.rules import Rule, Summary, ThresholdRule
-from bat.solvers import get_solver
+from bat.solvers import check_solver, get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, softmax_with_entropy
@@ -75,6 +75,8 @@ def sample(
     numbers = _checked_uniforms(uniforms, len(probs), max_tries)
     if fallback not in FALLBACKS:
         raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
+    if isinstance(solver, str):
+        check_solver(solver)  # plain rules never ask for it, but a misspelt name is a mistake all the same
     summary = Summary(probs, entropy)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
     if not rule.basis_aware:

@@ -120,7 +120,7 @@ def _distributions(seed: int) -> Iterator[FloatArray]:
 
 def _check_declarations(rule: type[Rule]) -> None:
     name = rule.__name__
-    for attribute in ("plain_name", *(() if rule.takes_no_parameter else ("example", "rises"))):
+    for attribute in ("plain_name", *(() if rule.takes_no_parameter else ("example",))):
         assert hasattr(rule, attribute), f"{name} must have a class attribute {attribute}"
     assert _NAME.fullmatch(rule.plain_name), (
         f"plain_name must be lower case, as in top-a, and must not begin with ba-; got {rule.plain_name!r}"
@@ -128,6 +128,8 @@ def _check_declarations(rule: type[Rule]) -> None:
     assert rule.has_basis_aware_form <= issubclass(rule, ThresholdRule), (
         f"{name} has no threshold, so it must not have a basis-aware form"
     )
+    if rule.takes_no_parameter:
+        assert not rule.rises, f"{name} takes no parameter, so nothing rises"
     if rule.scale is Scale.WHOLE:
         assert not rule.rises, f"{name} counts in whole numbers, so it must reject more as the count falls"
 

@@ -29,9 +29,11 @@ from transformers import (
 from bat.arrays import IntArray, WordArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
+from bat.program import Solver
 from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
 from bat.sampling import Samples, draws_needed, sample
+from bat.solvers import get_solver
 from workers.generate_settings import arguments_of_generate, check_mode, get_processors
 from workers.logits_processor import CandidateSetProcessor, UndecidedError, as_rule, prepare_basis
 from workers.models import LanguageModel
@@ -68,10 +70,11 @@ class RuleSampler:
         constraints: int = 20,
         max_tries: int = 10,
         fallback: str = "greedy",
-        solver: str = "certified",
+        solver: str | Solver = "certified",
         threads: int | None = None,
     ) -> None:
         self.rule = as_rule(rule)
+        get_solver(solver)  # a misspelt name is an error now, not at the first token
         self.basis = prepare_basis(model, self.rule, constraints)
         self.seed, self.run = seed, run
         self.max_tries, self.fallback, self.solver, self.threads = max_tries, fallback, solver, threads

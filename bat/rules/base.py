@@ -64,7 +64,7 @@ class Rule(ABC):
     quantity: ClassVar[str] = "number"  # what the parameter is, for errors: "Use a number such as 0.1."
     example: ClassVar[float]  # a parameter that people use
     basis_aware_example: ClassVar[float | None] = None  # one for the basis-aware form, if it is another
-    rises: ClassVar[bool]  # whether a larger parameter rejects more
+    rises: ClassVar[bool] = False  # whether a larger parameter rejects more
     scale: ClassVar[Scale] = Scale.LINEAR
 
     def __post_init__(self) -> None:

@@ -39,7 +39,6 @@ class TopK(ThresholdRule):
     requirement: ClassVar[str] = "must be an integer of at least 1"
     quantity: ClassVar[str] = "count"
     example: ClassVar[float] = 40
-    rises: ClassVar[bool] = False
     scale: ClassVar[Scale] = Scale.WHOLE
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
@@ -69,7 +68,6 @@ class Nucleus(ThresholdRule):
     requirement: ClassVar[str] = "must lie in (0, 1]"
     quantity: ClassVar[str] = "mass"
     example: ClassVar[float] = 0.95
-    rises: ClassVar[bool] = False
 
     @classmethod
     def accept_parameter(cls, parameter: float) -> float | None:

@@ -108,7 +108,7 @@ class RuleForm:
         rows = facts_of(probs)
         levels, ties_kept = as_levels(len(rows), critical, token_probs, basis_aware=self.basis_aware)
         boundary = self.rule.invert(rows, levels, ties_kept)
-        if self.takes_no_parameter or not self.rises:
+        if not self.rises:
             return boundary
         if self.basis_aware:
             # "rejected from just above": the next number makes <= mean what < means for a plain rule.
@@ -133,7 +133,7 @@ class RuleForm:
             raise self.invalid_parameter(parameter)
         boundary = np.asarray(critical_parameter, dtype=np.float64)
         value = np.asarray(1.0 if parameter is None else parameter, dtype=np.float64)
-        if self.takes_no_parameter or not self.rises:
+        if not self.rises:
             return np.asarray(value <= boundary)
         return np.asarray(boundary <= value if self.basis_aware else boundary < value)
 

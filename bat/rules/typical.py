@@ -27,7 +27,6 @@ class Typical(Rule):
     plain_name: ClassVar[str] = "typical"
     quantity: ClassVar[str] = "mass"
     example: ClassVar[float] = 0.95
-    rises: ClassVar[bool] = False
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)

@@ -179,3 +179,11 @@ def test_defaults_are_those_of_the_workers() -> None:
 def test_paths_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CONFIGS)
     assert load_config(Path("demo.yaml")).config == load_config(CONFIGS / "demo.yaml").config
+
+
+def test_the_json_schema_is_open_to_plugins() -> None:
+    sweep = yaml.safe_load((CONFIGS / "smoke.yaml").read_text(encoding="utf-8"))
+    sweep["generation"] = {"solver": "mine"}
+    sweep["scoring"] = {"statistics": ["length", "mine"]}
+    sweep["methods"] = [{"rule": "my_module:MyRule", "parameter": 0.5}]
+    jsonschema.validate(sweep, json.loads(json_schema()))
