@@ -97,7 +97,7 @@ def find_candidates(
     began = time.perf_counter()
     accepted = p >= tau
     open_tokens = np.flatnonzero(~accepted & (p > 0.0))
-    refused = 0
+    rejected = 0
     programs = 0
     effort = NO_EFFORT
     undecided = np.empty(0, np.int64)
@@ -106,7 +106,7 @@ def find_candidates(
         context = certified.prepare(rows, p)  # what spreading reads, whoever solves
         prepared = context if solver is certified else solver.prepare(rows, p)
         left = open_tokens[spreading.upper_bounds(context, open_tokens) > tau]
-        refused = open_tokens.size - left.size
+        rejected = open_tokens.size - left.size
         # Most likely first: if the budget ends, what is left undecided carries the least mass.
         left = left[np.argsort(-p[left], kind="stable")]
 
@@ -131,6 +131,6 @@ def find_candidates(
         threshold=tau,
         vocabulary_size=p.size,
         programs=programs,
-        refused_by_spreading=int(refused),
+        refused_by_spreading=int(rejected),
         effort=replace(effort, seconds=time.perf_counter() - began),
     )

@@ -44,7 +44,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One question: how high must the threshold be before this token is refused?"""
+    """One question: how high must the threshold be before this token is rejected?"""
 
     rows: FloatArray  # [r, v]: rows[0] is all ones, the others span the kept singular vectors
     probs: FloatArray  # [v], nonnegative, sums to one

@@ -41,11 +41,11 @@ class Samples:
     probs: FloatArray  # [B] the token's probability under the model
     thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
     acceptance: npt.NDArray[np.uint8]  # [B] Acceptance
-    refusals: IntArray  # [B] candidates refused before the token
+    refusals: IntArray  # [B] candidates rejected before the token
     undecided: IntArray  # [B] of those, how many no bound could settle: passed over, not refuted
     programs: IntArray  # [B] linear programs solved, the exact fallback's included
     effort: Efforts  # what those programs cost
-    refused: tuple[tuple[int, ...], ...]  # the tokens passed over, in order
+    refused: tuple[tuple[int, ...], ...]  # the tokens rejected, in order
 
 
 def draws_needed(max_tries: int) -> int:

@@ -23,7 +23,7 @@ DECISION_TOLERANCE = 1e-9
 class CriticalThresholds:
     """Certified intervals, one per row: ``lower <= tau* <= upper``.
 
-    The token is accepted at every threshold below ``lower`` and refused at every threshold from ``upper``
+    The token is accepted at every threshold below ``lower`` and rejected at every threshold from ``upper``
     on. ``certificates`` prove both bounds; ``bat.certificates`` checks them.
     """
 
@@ -179,7 +179,7 @@ def _checked(basis: Basis, probs: ArrayInput, tokens: ArrayInput) -> tuple[Float
 
 
 def check_vocabulary(basis: Basis, size: int, name: str) -> None:
-    """Refuse rows that do not have one column for each token of the basis."""
+    """Raise for rows that do not have one column for each token of the basis."""
     if size != basis.vocabulary_size:
         raise InvalidInputError(
             f"{name} must have one column for each of the basis's {basis.vocabulary_size} tokens; "

@@ -93,8 +93,8 @@ def featurize(
             store.keep(features)
     elif progress is not None:
         progress(len(token_ids))
-    place = {ids: index for index, ids in enumerate(distinct)}
-    return features[[place[ids] for ids in token_ids]]
+    index_of = {ids: index for index, ids in enumerate(distinct)}
+    return features[[index_of[ids] for ids in token_ids]]
 
 
 def _read(model: PreTrainedModel, batch: Sequence[TokenIds], layer: int) -> SingleArray:

@@ -1,8 +1,9 @@
 """One pass of a model over human text, from which every rule's rejection rate at every parameter follows.
 
 The model reads each document once, with the tokens people wrote. While it reads the next documents, threads
-look at the distributions it left: a few facts of each, and one program for each basis size. Nothing but
-time depends on how many threads there are: documents are read in batches that the input alone determines.
+look at the distributions it left: a few facts of each, and one program for each number of constraints.
+Nothing but time depends on how many threads there are: documents are read in batches that the input alone
+determines.
 """
 
 from __future__ import annotations
@@ -135,6 +136,6 @@ def _pipeline(
 
 def _in_order(measurement: Measurement, names: Sequence[str]) -> Measurement:
     """Put the rows in the order of the documents given, then of positions."""
-    place = {name: index for index, name in enumerate(names)}
-    places = np.array([place[name] for name in measurement.document.tolist()])
-    return measurement.select(np.lexsort((measurement.position, places)))
+    index_of = {name: index for index, name in enumerate(names)}
+    documents = np.array([index_of[name] for name in measurement.document.tolist()])
+    return measurement.select(np.lexsort((measurement.position, documents)))

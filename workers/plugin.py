@@ -45,7 +45,7 @@ __all__ = ["CandidateSetProcessor", "RuleSampler", "Step", "UndecidedError", "pr
 class Step:
     """What happened at one step, to the rows that had not ended."""
 
-    rows: IntArray  # [active]: places in the batch, which has num_return_sequences rows for each prompt
+    rows: IntArray  # [active]: indices into the batch, which has num_return_sequences rows for each prompt
     samples: Samples  # of those rows
 
 
@@ -165,10 +165,10 @@ class _Draw(LogitsProcessor):
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         sampler = self.sampler
         rows = np.flatnonzero(~self.ended)
-        places = torch.from_numpy(rows).to(scores.device)
+        active = torch.from_numpy(rows).to(scores.device)
         samples = sample(
             sampler.basis,
-            scores if len(rows) == len(scores) else scores[places],
+            scores if len(rows) == len(scores) else scores[active],
             sampler.rule,
             uniforms(self.words[rows], len(self.steps), draws_needed(sampler.max_tries)),
             max_tries=sampler.max_tries,
@@ -180,7 +180,7 @@ class _Draw(LogitsProcessor):
         if self.wants_scores:
             self.scores.append(scores)
         drawn = torch.full_like(scores, -torch.inf)
-        drawn[places, torch.from_numpy(samples.tokens).to(scores.device)] = 0.0
+        drawn[active, torch.from_numpy(samples.tokens).to(scores.device)] = 0.0
         return drawn  # type: ignore[return-value]
 
 

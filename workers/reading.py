@@ -50,7 +50,7 @@ def read(
     """Read the documents, yielding one batch of tokens after another.
 
     Documents without positions are passed over, and so are positions of other documents: shards may share
-    one draw. What cannot be read is refused before anything is.
+    one draw. What cannot be read raises before anything is.
     """
     readings = _readings(documents, positions)
     _check_fit(language_model.info, readings)

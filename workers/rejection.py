@@ -1,9 +1,9 @@
 """Human-text rejection rates of rules, along their parameters, and back from a rate to a parameter.
 
-The rate of a rule at a parameter is the share of measured tokens that the rule would have refused. It is a
+The rate of a rule at a parameter is the share of measured tokens that the rule would have rejected. It is a
 step function of the parameter, and all of its steps are known, so nothing here runs a model or a solver.
 
-What is certain is counted. Where a token's interval does not tell whether it is refused, it is counted as
+What is certain is counted. Where a token's interval does not tell whether it is rejected, it is counted as
 undecided, and every interval reported is wide enough for either answer.
 """
 
@@ -209,11 +209,11 @@ def _search(
         aims = (weights @ targets.T)[:, :, None] * factors  # [r, t, s]
         tokens = weights[:, documents.index]  # [r, n]
         found = np.empty((len(weights), len(curves) * len(targets), len(factors)))
-        for place, curve in enumerate(curves):
+        for index, curve in enumerate(curves):
             levels = curve.levels(tokens)  # what takes time, whatever is looked for
             for target in range(len(targets)):
                 for scale in range(len(factors)):
-                    reading = place * len(targets) + target
+                    reading = index * len(targets) + target
                     found[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
         return found
 

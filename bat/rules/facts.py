@@ -29,7 +29,7 @@ class Facts(Protocol):
     def __len__(self) -> int: ...
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
-        """How many tokens have a probability that, taken as the threshold, refuses the level, [B]."""
+        """How many tokens have a probability that, taken as the threshold, rejects the level, [B]."""
 
     def mass(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
         """The largest mass those tokens reach without a further one, [B]; what nucleus is inverted with."""

@@ -84,11 +84,11 @@ class Summary:
     # The three questions of ``facts.Facts``, which the inverses of rules ask.
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
-        """How many tokens have a probability that, taken as the threshold, refuses the level, [B]."""
+        """How many tokens have a probability that, taken as the threshold, rejects the level, [B]."""
         above = np.count_nonzero(self.probs > levels[:, None], axis=1)
         if not ties_kept.all():
             above = np.where(ties_kept, above, np.count_nonzero(self.probs >= levels[:, None], axis=1))
-        return np.where(levels >= 1.0, 0, above)  # a critical threshold of one: no threshold refuses
+        return np.where(levels >= 1.0, 0, above)  # a critical threshold of one: no threshold rejects
 
     def mass(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
         """The largest mass those tokens reach without a further one, [B]; what nucleus is inverted with."""

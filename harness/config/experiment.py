@@ -92,7 +92,7 @@ class Generation(Section):
     """Tokens of a continuation at most. Human continuations are cut to the same length before scoring."""
 
     max_tries: Positive = 10
-    """Candidates a basis-aware rule may refuse for one token before the fallback."""
+    """Candidates a basis-aware rule may reject for one token before the fallback."""
 
     fallback: Fallback = "greedy"
     """Then: `greedy` takes the most likely token, `exact` draws from the exact candidate set."""

@@ -62,7 +62,7 @@ class Choice(Section):
     """Equal human-text rejection rate. For basis-aware rules."""
 
     hrr: Rates | None = None
-    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is refused."""
+    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is rejected."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Choice:

@@ -62,7 +62,7 @@ class Section(BaseModel):
 
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    twice = [value for index, value in enumerate(values) if value in values[:index]]
     if twice:
         raise ValueError(f"every entry must be listed once; got {twice[0]!r} twice")
     return values

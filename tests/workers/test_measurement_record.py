@@ -142,7 +142,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         Measurement.from_columns(columns | {"entropie": columns["entropy"]})
     with pytest.raises(InvalidInputError, match=r"shape \[2\] for 'rank' beside 3 rows"):
         Measurement.from_columns(columns | {"rank": [1, 2]})
-    with pytest.raises(InvalidInputError, match="basis size 2 have 1 rows, the measurement 3"):
+    with pytest.raises(InvalidInputError, match="at 2 constraints have 1 rows, the measurement 3"):
         Measurement(
             **{name: columns[name] for name in columns if not name[-1].isdigit()},
             thresholds={2: measurement.select([0]).thresholds[2]},

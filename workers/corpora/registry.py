@@ -75,7 +75,7 @@ def open_corpus(
                   a document is in depends on nothing but its text, so the halves of every corpus are
                   disjoint, and stay so when documents are added or put in another order
     revision      commit, branch or tag of a hub dataset; by default the pinned commit for openwebtext and the
-                  newest one for others, found now. Other corpora know theirs, and refuse a different one
+                  newest one for others, found now. Other corpora know theirs; a different one is an error
     source_split  the split of the hub dataset that is divided into our halves
     column        the column or field with the text
     config        the configuration of the hub dataset, where it has several
