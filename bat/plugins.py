@@ -63,7 +63,8 @@ class Registry(Generic[Entry]):
         if point is None:
             return None
         label = f"{name!r} of {_distribution(point)}"
-        return self._checked(self._load(point.value, label, _ADVICE_PACKAGE), label)
+        reference = f"{point.module}:{point.attr}"
+        return self._checked(self._load(reference, label, _ADVICE_PACKAGE), label)
 
     def get(self, name: str) -> Entry:
         """The object of that name; InvalidInputError where there is none."""
@@ -95,8 +96,8 @@ class Registry(Generic[Entry]):
         if name in self.builtins:
             return None
         if is_reference(name):
-            self.get(name)  # says what is wrong with it
-            module = name.partition(":")[0]
+            # Where it is defined, which need not be where it was imported from.
+            module = getattr(self.get(name), "__module__", name.partition(":")[0])
             return {"module": module, "sha256": _source_digest(module)}
         point = self._entry_points().get(name)
         if point is None:

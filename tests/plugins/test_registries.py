@@ -88,12 +88,14 @@ def test_what_results_record(example: Path) -> None:
     assert rules.provenance("my_sampling.rules:TopA") == recorded
     assert solvers.provenance("scipy") == corpora.provenance("reports") == recorded
     assert statistics.provenance("longest-run") == recorded
+    (example / "again.py").write_text("from my_sampling.solvers import ScipySolver\n")
     source = example / "my_sampling/solvers.py"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     assert solvers.provenance("my_sampling.solvers:ScipySolver") == {
         "module": "my_sampling.solvers",
         "sha256": digest,
     }
+    assert solvers.provenance("again:ScipySolver") == solvers.provenance("my_sampling.solvers:ScipySolver")
 
 
 def test_our_own_add_nothing(tmp_path: Path) -> None:
