@@ -177,7 +177,7 @@ class _Batch:
                 self.tokens[row] = int(self.probs[row].argmax())
                 self.acceptance[row] = Acceptance.GREEDY_FALLBACK
                 continue
-            found = find_candidates(
+            candidates = find_candidates(
                 self.rows,
                 self.probs[row],
                 float(self.taus[row]),
@@ -187,12 +187,12 @@ class _Batch:
                 threads=self.threads,
             )
             members = np.zeros_like(self.probs[row])
-            members[found.accepted] = self.probs[row, found.accepted]
+            members[candidates.accepted] = self.probs[row, candidates.accepted]
             self.tokens[row] = Wheel(members, 1).draw(float(self.numbers[row, max_tries]))
             self.acceptance[row] = Acceptance.EXACT_FALLBACK
-            self.programs[row] += found.programs
-            self.undecided[row] += found.undecided.size
-            self.efforts[row] += found.effort
+            self.programs[row] += candidates.programs
+            self.undecided[row] += candidates.undecided.size
+            self.efforts[row] += candidates.effort
 
     def samples(self) -> Samples:
         return Samples(

@@ -86,17 +86,18 @@ class CandidateSetProcessor(LogitsProcessor):
         )
 
     def _members(self, row: int) -> BoolArray:
-        found = self.sets[row]
-        members = found.mask()
-        if found.exact:
+        candidates = self.sets[row]
+        members = candidates.mask()
+        if candidates.exact:
             return members
         if self.undecided == "error":
             raise UndecidedError(
-                f"Every token must be settled where undecided='error', but {found.undecided.size} of row "
-                f"{row} are not, after {found.programs} programs and {found.effort.seconds:.1f} s. Raise "
-                f"max_programs or time_limit_seconds, or choose undecided='reject' or 'accept'."
+                f"Every token must be settled where undecided='error', but {candidates.undecided.size} of "
+                f"row {row} are not, after {candidates.programs} programs and "
+                f"{candidates.effort.seconds:.1f} s. Raise max_programs or time_limit_seconds, or choose "
+                f"undecided='reject' or 'accept'."
             )
-        members[found.undecided] = self.undecided == "accept"
+        members[candidates.undecided] = self.undecided == "accept"
         return members
 
 

@@ -91,16 +91,16 @@ def parameter_at_rate(
     seed: int = 0,
 ) -> Estimate:
     """Return the parameter whose rejection rate is nearest to ``rate``: the middle of that step."""
-    [found] = parameters_at_rates(
+    [parameter] = parameters_at_rates(
         measurement, rule_name, [rate], constraints, replicates=replicates, seed=seed
     )
-    if found is None:
+    if parameter is None:
         lowest, highest = reachable_rates(measurement, rule_name, constraints)
         raise InvalidInputError(
             f"the rate must lie in [{lowest:.6g}, {highest:.6g}], what {rule_name} can reject of these "
             f"tokens; got {rate:.6g}. The nearest within reach is {min(max(rate, lowest), highest):.6g}."
         )
-    return found
+    return parameter
 
 
 def parameters_at_rates(
@@ -117,8 +117,8 @@ def parameters_at_rates(
     lowest, highest = reachable_rates(measurement, rule_name, constraints)
     within = [rate for rate in rates if lowest - 1e-9 <= rate <= highest + 1e-9]
     sizes = _documents(measurement).totals(np.ones(len(measurement), dtype=np.bool_))
-    found = _search(measurement, rule, constraints, within, sizes[None], replicates, seed)
-    by_rate = dict(zip(within, found, strict=True))
+    estimates = _search(measurement, rule, constraints, within, sizes[None], replicates, seed)
+    by_rate = dict(zip(within, estimates, strict=True))
     return [by_rate.get(rate) for rate in rates]
 
 
@@ -140,10 +140,10 @@ def matching_parameter(
     documents = _documents(measurement)
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
     rejected = documents.totals(_rejections(measurement, rule.form, parameters, constraints)[:, 0])  # [2, D]
-    [found] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
+    [parameter] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
     return Match(
-        found,
-        rejection_rate(measurement, sought(found.value), constraints, replicates=replicates, seed=seed),
+        parameter,
+        rejection_rate(measurement, sought(parameter.value), constraints, replicates=replicates, seed=seed),
         rejection_rate(measurement, rule, constraints, replicates=replicates, seed=seed),
     )
 
@@ -208,14 +208,14 @@ def _search(
         """The parameters for every reading, [r, curves * targets, scales], of documents weighted [r, D]."""
         aims = (weights @ targets.T)[:, :, None] * factors  # [r, t, s]
         tokens = weights[:, documents.index]  # [r, n]
-        found = np.empty((len(weights), len(curves) * len(targets), len(factors)))
+        parameters = np.empty((len(weights), len(curves) * len(targets), len(factors)))
         for index, curve in enumerate(curves):
             levels = curve.levels(tokens)  # what takes time, whatever is looked for
             for target in range(len(targets)):
                 for scale in range(len(factors)):
                     reading = index * len(targets) + target
-                    found[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
-        return found
+                    parameters[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
+        return parameters
 
     values = find(np.ones((1, documents.count), dtype=np.int64))[0, 0]  # [s]
     none = np.empty((0, len(curves) * len(targets), len(factors)))

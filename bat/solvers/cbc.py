@@ -79,12 +79,12 @@ def _run(pulp: Any, stated: Statement, deadline: float) -> tuple[FloatArray | No
             status = model.solve(solver)
         except pulp.PulpSolverError:
             return None, None, 0
-        found = re.findall(r"(\d+) iterations", log.read_text())
+        counts = re.findall(r"(\d+) iterations", log.read_text())
     if status != pulp.LpStatusOptimal or any(row.pi is None for row in rows):
-        return None, None, int(found[-1]) if found else 0
+        return None, None, int(counts[-1]) if counts else 0
     values = np.array([column.varValue for column in columns], dtype=np.float64)
     duals = np.array([row.pi for row in rows], dtype=np.float64)
-    return values, duals, int(found[-1]) if found else 0
+    return values, duals, int(counts[-1]) if counts else 0
 
 
 def _command(pulp: Any, **options: Any) -> Any:

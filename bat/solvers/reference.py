@@ -106,9 +106,9 @@ def answer_from_solution(
         better = polish(program, directions[0], guesses[0])
         directions, guesses = [*directions, better[0]], [*guesses, better[1]]
     bounds = [certify_direction(program, y) for y in directions or [first]]
-    lower, proof = max(bounds, key=lambda found: found[0])
+    lower, proof = max(bounds, key=lambda pair: pair[0])
     reached = [upper_bound(program, phi) for phi in guesses or [np.ones_like(program.probs)]]
-    upper, phi = min(reached, key=lambda found: found[0])
+    upper, phi = min(reached, key=lambda pair: pair[0])
     # The bound 1 needs no proof (phi = 1 everywhere is always feasible), so no fractions are kept for it.
     none = Certificate(proof, np.empty(0, dtype=np.int64), np.empty(0))
     certificate = compress(program, proof, phi) if upper < 1.0 else none
