@@ -2,11 +2,11 @@
 
 Basis                 what is kept of a model's output matrix, prepared once
 get_rule, rule_names  sampling rules by name, plain and basis-aware
-critical_thresholds   certified intervals for the threshold at which a token is refused
+critical_thresholds   certified intervals for the threshold at which a token is rejected
 decide                accept, reject or undecided, as soon as that is certain
 candidate_set         every token of a context that is accepted, exactly
 sample                a next token for each row of a batch
-explain               why a token was accepted or refused
+explain               why a token was accepted or rejected
 Key, uniforms         random numbers addressed by (seed, run, prefix, sample, step)
 
 A name is imported from its module when it is first asked for: whoever wants an error or the names of the

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from bat.program import FloatArray, IntArray, Program
+from bat.arrays import FloatArray, IntArray
+from bat.program import Program
 
 UNIT = float(np.finfo(np.float64).eps) / 2  # relative error of one rounded operation
 # numpy adds pairwise, in blocks of at most 128 with eight accumulators: under 64 roundings a term for any

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from bat.program import FloatArray
+from bat.arrays import FloatArray
 
 BLOCK = 512
 

@@ -1,8 +1,13 @@
-"""How a token came to be sampled. Apart from the sampler: whoever reads traces needs no solver."""
+"""How a token comes to be sampled. Apart from the sampler: whoever reads traces or sweeps needs no solver."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal, get_args
+
+# What happens after max_tries rejections: take the most likely token, or draw from the exact candidate set.
+Fallback = Literal["greedy", "exact"]
+FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 
 
 class Acceptance(IntEnum):
@@ -10,5 +15,5 @@ class Acceptance(IntEnum):
 
     THRESHOLD = 0  # kept by the plain rule: at or above the threshold, no program
     CERTIFIED = 1  # below the threshold, proved to be in the candidate set
-    GREEDY_FALLBACK = 2  # max_tries refusals, then the most likely token
-    EXACT_FALLBACK = 3  # max_tries refusals, then a draw from the exact candidate set
+    GREEDY_FALLBACK = 2  # max_tries rejections, then the most likely token
+    EXACT_FALLBACK = 3  # max_tries rejections, then a draw from the exact candidate set

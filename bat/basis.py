@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import FloatArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
 from bat.validation import is_tensor
 
 if TYPE_CHECKING:

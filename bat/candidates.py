@@ -2,8 +2,8 @@
 
 The paper calls this infeasible: one program a token would take hours. Here three kinds of proof are
 tried from the cheapest to the dearest. Tokens at or above the threshold are members. Spreading
-(``bat.spreading``) refuses nearly all of the rest in one matrix product. The few hundred that are left are
-decided one by one by the certified solver, which stops as soon as each is certain.
+(``bat.spreading``) rejects nearly all of the rest in one matrix product. The few hundred that are left are
+decided one by one by a solver, the certified one by default, which stops as soon as each is certain.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bat import spreading
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import NO_EFFORT, Answer, Effort, FloatArray, IntArray, Program
+from bat.program import NO_EFFORT, Answer, Effort, Program, Solver
+from bat.solvers import get_solver
 from bat.solvers.certified import CertifiedSolver
 from bat.threads import map_in_threads, usable_threads
-from bat.thresholds import BoolArray, Verdict, check_vocabulary, settle
+from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, as_probabilities, as_thresholds
 
 DEFAULT_MAX_PROGRAMS = 20_000
@@ -34,7 +36,7 @@ class CandidateSet:
     threshold: float
     vocabulary_size: int
     programs: int  # linear programs solved
-    refused_by_spreading: int  # tokens refused by the one matrix product
+    refused_by_spreading: int  # tokens rejected by the one matrix product
     effort: Effort  # of the programs; seconds are the whole search's
 
     @property
@@ -53,6 +55,7 @@ def candidate_set(
     probs: ArrayInput,
     threshold: float,
     *,
+    solver: str | Solver = "certified",
     max_programs: int = DEFAULT_MAX_PROGRAMS,
     time_limit_seconds: float = 60.0,
     threads: int | None = None,
@@ -70,26 +73,40 @@ def candidate_set(
         raise InvalidInputError(f"max_programs must be an integer of at least 0; got {max_programs!r}.")
     tau = float(as_thresholds(threshold, 1)[0])
     return find_candidates(
-        basis.rows, rows[0], tau, max_programs, time_limit_seconds, usable_threads(threads)
+        basis.rows,
+        rows[0],
+        tau,
+        get_solver(solver),
+        max_programs=max_programs,
+        time_limit_seconds=time_limit_seconds,
+        threads=usable_threads(threads),
     )
 
 
 def find_candidates(
-    rows: FloatArray, p: FloatArray, tau: float, max_programs: int, time_limit_seconds: float, threads: int
+    rows: FloatArray,
+    p: FloatArray,
+    tau: float,
+    solver: Solver,
+    *,
+    max_programs: int,
+    time_limit_seconds: float,
+    threads: int,
 ) -> CandidateSet:
     """``candidate_set`` behind the door: the inputs are checked."""
     began = time.perf_counter()
     accepted = p >= tau
     open_tokens = np.flatnonzero(~accepted & (p > 0.0))
-    solver = CertifiedSolver()
-    refused = 0
+    rejected = 0
     programs = 0
     effort = NO_EFFORT
     undecided = np.empty(0, np.int64)
     if rows.shape[0] > 1 and open_tokens.size:
-        context = solver.prepare(rows, p)
+        certified = solver if isinstance(solver, CertifiedSolver) else CertifiedSolver()
+        context = certified.prepare(rows, p)  # what spreading reads, whoever solves
+        prepared = context if solver is certified else solver.prepare(rows, p)
         left = open_tokens[spreading.upper_bounds(context, open_tokens) > tau]
-        refused = open_tokens.size - left.size
+        rejected = open_tokens.size - left.size
         # Most likely first: if the budget ends, what is left undecided carries the least mass.
         left = left[np.argsort(-p[left], kind="stable")]
 
@@ -98,7 +115,7 @@ def find_candidates(
             if remaining <= 0.0:
                 return Verdict.UNDECIDED, None
             program = Program(rows, p, token)
-            return settle(solver, program, tau, prepared=context, time_limit_seconds=remaining)
+            return settle(solver, program, tau, prepared=prepared, time_limit_seconds=remaining)
 
         chosen = left[:max_programs]
         settled = map_in_threads(run, chosen.tolist(), threads)
@@ -114,6 +131,6 @@ def find_candidates(
         threshold=tau,
         vocabulary_size=p.size,
         programs=programs,
-        refused_by_spreading=int(refused),
+        refused_by_spreading=int(rejected),
         effort=replace(effort, seconds=time.perf_counter() - began),
     )

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from bat._balance import SUM_STEPS, UNIT, balance, heavy_independent
+from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import Certificate, FloatArray, IntArray, Program
+from bat.program import Certificate, Program
 
 TINY = float(np.finfo(np.float64).tiny)  # more than all the underflow a sum over a vocabulary can hide
 LARGEST_SHIFT = 1e-5  # of the size of the direction; a larger shift costs more than tolerances allow

@@ -1,4 +1,4 @@
-"""Why a token was accepted or refused, in words and numbers."""
+"""Why a token was accepted or rejected, in words and numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bat import certificates
+from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import BatError, InvalidInputError
-from bat.program import Answer, FloatArray, Goal, IntArray, Program
+from bat.program import Answer, Goal, Program
 from bat.solvers import get_solver
 from bat.thresholds import Verdict, check_vocabulary
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens
@@ -22,14 +23,14 @@ class Change:
 
     token: int
     probability: float
-    replacement: float  # its probability in the witness (refused), or its share of the proof (accepted)
+    replacement: float  # its probability in the witness (rejected), or its share of the proof (accepted)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The answer and its reasons. ``str()`` gives the words; the fields give the numbers.
 
-    Refused: ``witness`` is a distribution that gives the token nothing, agrees with the model in every kept
+    Rejected: ``witness`` is a distribution that gives the token nothing, agrees with the model in every kept
     direction, and exceeds no model probability by more than 1 / (1 - threshold); ``changes`` are the tokens
     it alters most. Accepted: ``direction`` proves that there is no such distribution, and ``changes`` are the
     tokens that weigh most against the proof, which together still fall short.
@@ -124,14 +125,14 @@ def _sentences(e: Explanation) -> list[str]:
     critical = f"{e.lower:.6g}" if e.upper - e.lower <= 1e-5 * e.upper else f"{e.lower:.9g} to {e.upper:.9g}"
     lines = [
         f"{name(e.token)} has probability {e.probability:.6g} and critical threshold {critical}: "
-        + ("no threshold refuses it." if e.upper >= 1.0 and e.lower > 0.999999 else
-           "it is accepted below that threshold and refused from it on.")
+        + ("no threshold rejects it." if e.upper >= 1.0 and e.lower > 0.999999 else
+           "it is accepted below that threshold and rejected from it on.")
     ]  # fmt: skip
     if not e.needed_program:
         lines.append(f"At threshold {e.threshold:.6g} it is accepted outright: it is not less likely.")
     elif e.verdict is Verdict.REJECT:
         lines += [
-            f"At threshold {e.threshold:.6g} it is refused: the model's output is also explained by a "
+            f"At threshold {e.threshold:.6g} it is rejected: the model's output is also explained by a "
             "distribution that never produces it,",
             "equal to the model's in every kept direction and at most "
             f"{1 / (1 - e.threshold):.6g} times any of its probabilities. The largest changes:",

@@ -28,10 +28,8 @@ from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from bat.arrays import FloatArray, IntArray
 
 
 class Status(StrEnum):
@@ -46,7 +44,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One question: how high must the threshold be before this token is refused?"""
+    """One question: how high must the threshold be before this token is rejected?"""
 
     rows: FloatArray  # [r, v]: rows[0] is all ones, the others span the kept singular vectors
     probs: FloatArray  # [v], nonnegative, sums to one

@@ -22,10 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import FloatArray, WordArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
-
-WordArray = npt.NDArray[np.uint64]
 
 _MULTIPLIERS = np.array([[0xD2E7470EE14C6C93], [0xCA5A826395121157]], dtype=np.uint64)
 _KEY_INCREMENTS = np.array([[0x9E3779B97F4A7C15], [0xBB67AE8584CAA73B]], dtype=np.uint64)

@@ -9,7 +9,7 @@ on their tokens, which makes comparisons between rules sharper.
 
 A token at or above the threshold needs no program. Below it a basis-aware rule asks for a decision, at
 most ``max_tries`` times; then comes the fallback: ``greedy``, the paper's, takes the most likely token;
-``exact`` draws from the exact candidate set.
+``exact`` draws from the exact candidate set, which the same solver decides.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._wheel import Wheel, draw_kept
-from bat.acceptance import Acceptance
+from bat.acceptance import FALLBACKS, Acceptance
+from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
-from bat.program import NO_EFFORT, Efforts, FloatArray, IntArray, Program, Solver
+from bat.program import NO_EFFORT, Efforts, Program, Solver
 from bat.rules import Rule, Summary, ThresholdRule
-from bat.solvers import get_solver
+from bat.solvers import check_solver, get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import Verdict, check_vocabulary, settle
 from bat.validation import ArrayInput, softmax_with_entropy
-
-FALLBACKS = ("greedy", "exact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,11 @@ class Samples:
     probs: FloatArray  # [B] the token's probability under the model
     thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
     acceptance: npt.NDArray[np.uint8]  # [B] Acceptance
-    refusals: IntArray  # [B] candidates refused before the token
+    refusals: IntArray  # [B] candidates rejected before the token
     undecided: IntArray  # [B] of those, how many no bound could settle: passed over, not refuted
     programs: IntArray  # [B] linear programs solved, the exact fallback's included
     effort: Efforts  # what those programs cost
-    refused: tuple[tuple[int, ...], ...]  # the tokens passed over, in order
+    refused: tuple[tuple[int, ...], ...]  # the tokens rejected, in order
 
 
 def draws_needed(max_tries: int) -> int:
@@ -76,6 +75,8 @@ def sample(
     numbers = _checked_uniforms(uniforms, len(probs), max_tries)
     if fallback not in FALLBACKS:
         raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
+    if isinstance(solver, str):
+        check_solver(solver)  # plain rules never ask for it, but a misspelt name is a mistake all the same
     summary = Summary(probs, entropy)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
     if not rule.basis_aware:
@@ -176,16 +177,22 @@ class _Batch:
                 self.tokens[row] = int(self.probs[row].argmax())
                 self.acceptance[row] = Acceptance.GREEDY_FALLBACK
                 continue
-            found = find_candidates(
-                self.rows, self.probs[row], float(self.taus[row]), DEFAULT_MAX_PROGRAMS, 60.0, self.threads
+            candidates = find_candidates(
+                self.rows,
+                self.probs[row],
+                float(self.taus[row]),
+                self.solver,
+                max_programs=DEFAULT_MAX_PROGRAMS,
+                time_limit_seconds=60.0,
+                threads=self.threads,
             )
             members = np.zeros_like(self.probs[row])
-            members[found.accepted] = self.probs[row, found.accepted]
+            members[candidates.accepted] = self.probs[row, candidates.accepted]
             self.tokens[row] = Wheel(members, 1).draw(float(self.numbers[row, max_tries]))
             self.acceptance[row] = Acceptance.EXACT_FALLBACK
-            self.programs[row] += found.programs
-            self.undecided[row] += found.undecided.size
-            self.efforts[row] += found.effort
+            self.programs[row] += candidates.programs
+            self.undecided[row] += candidates.undecided.size
+            self.efforts[row] += candidates.effort
 
     def samples(self) -> Samples:
         return Samples(

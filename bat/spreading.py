@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bat.program import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 from bat.solvers._climb import Context
 
 CHUNK = 2048  # tokens at a time: [heavy, CHUNK] factors stay around ten megabytes
@@ -26,8 +26,8 @@ def upper_bounds(context: Context, tokens: IntArray) -> FloatArray:
     heavy, columns = context.heavy, context.heavy_columns  # [n], [r, n]
     gram = (columns * context.probs[heavy]) @ columns.T
     longest = float(np.sqrt((columns**2).sum(axis=0).max(initial=0.0)))
-    place = np.full(context.probs.size, -1)
-    place[heavy] = np.arange(heavy.size)
+    heavy_index = np.full(context.probs.size, -1)
+    heavy_index[heavy] = np.arange(heavy.size)
     bounds = np.ones(tokens.size)
     try:
         inverse = np.linalg.inv(gram)
@@ -42,10 +42,10 @@ def upper_bounds(context: Context, tokens: IntArray) -> FloatArray:
         error = longest * np.linalg.norm(inverse @ (own - gram @ solved), axis=0)
         factors = columns.T @ solved  # [n, m] k_ij
         mass = context.probs[part]
-        inside = place[part] >= 0
+        inside = heavy_index[part] >= 0
         leverage = np.einsum("ij,ij->j", own, solved) + error  # k_ii
         remaining = np.where(inside, 1.0 - mass * leverage, 1.0)
-        factors[place[part][inside], np.flatnonzero(inside)] = 0.0
+        factors[heavy_index[part][inside], np.flatnonzero(inside)] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             highest = mass * (factors.max(axis=0, initial=0.0) + 2.0 * error) / remaining
             lowest = mass * (factors.min(axis=0, initial=0.0) - 2.0 * error) / remaining

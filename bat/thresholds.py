@@ -6,27 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import (
-    NO_EFFORT,
-    Answer,
-    Certificate,
-    Efforts,
-    FloatArray,
-    Goal,
-    IntArray,
-    Program,
-    Solver,
-    Status,
-)
+from bat.program import NO_EFFORT, Answer, Certificate, Efforts, Goal, Program, Solver, Status
 from bat.solvers import get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens
-
-BoolArray = npt.NDArray[np.bool_]
 
 # Two thresholds closer than this cannot be told apart by float64 sums over a vocabulary.
 DECISION_TOLERANCE = 1e-9
@@ -36,7 +23,7 @@ DECISION_TOLERANCE = 1e-9
 class CriticalThresholds:
     """Certified intervals, one per row: ``lower <= tau* <= upper``.
 
-    The token is accepted at every threshold below ``lower`` and refused at every threshold from ``upper``
+    The token is accepted at every threshold below ``lower`` and rejected at every threshold from ``upper``
     on. ``certificates`` prove both bounds; ``bat.certificates`` checks them.
     """
 
@@ -192,7 +179,7 @@ def _checked(basis: Basis, probs: ArrayInput, tokens: ArrayInput) -> tuple[Float
 
 
 def check_vocabulary(basis: Basis, size: int, name: str) -> None:
-    """Refuse rows that do not have one column for each token of the basis."""
+    """Raise for rows that do not have one column for each token of the basis."""
     if size != basis.vocabulary_size:
         raise InvalidInputError(
             f"{name} must have one column for each of the basis's {basis.vocabulary_size} tokens; "

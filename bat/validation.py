@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._softmax import softmax_row
+from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 from bat.threads import map_in_threads
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def as_probabilities(probs: ArrayInput, *, single: bool = False, name: str = "pr
         sums = values.sum(axis=1)  # [B]
     lowest = values.min(axis=1)  # [B]
     if not np.isfinite(sums).all() and not np.isfinite(values).all():
-        _refuse_entry(name, "must be finite", values, ~np.isfinite(values), "Check the model's output.")
+        _raise_for_entry(name, "must be finite", values, ~np.isfinite(values), "Check the model's output.")
     if (lowest < 0).any():
         advice = "Pass probabilities, for example bat.validation.softmax(logits), not logits."
-        _refuse_entry(name, "must not be negative", values, values < 0, advice)
+        _raise_for_entry(name, "must not be negative", values, values < 0, advice)
     tolerance = _SUM_TOLERANCE.get(number_bytes, _SUM_TOLERANCE_WIDE)
     error = np.abs(sums - 1.0)
     if (error > tolerance).any():
@@ -88,7 +88,7 @@ def softmax_with_entropy(
     values = _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
     peaks = values.max(axis=1)  # [B]; NaN wins over everything in numpy's max
     if not np.isfinite(peaks).all():
-        _refuse_logits(values, peaks, name)
+        _raise_for_logits(values, peaks, name)
     probs = np.empty(values.shape)
     entropy = map_in_threads(
         lambda row: softmax_row(values[row], float(peaks[row]), probs[row]), range(len(values)), threads
@@ -96,13 +96,13 @@ def softmax_with_entropy(
     return probs, np.array(entropy, dtype=np.float64)
 
 
-def _refuse_logits(values: npt.NDArray[np.floating], peaks: npt.NDArray[np.floating], name: str) -> None:
+def _raise_for_logits(values: npt.NDArray[np.floating], peaks: npt.NDArray[np.floating], name: str) -> None:
     """Raise for rows whose largest logit is no finite number."""
     if np.isnan(peaks).any():
-        _refuse_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
+        _raise_for_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
     if (peaks == np.inf).any():
         advice = "Check the model for overflow, often a half-precision forward pass."
-        _refuse_entry(name, "must not be +inf", values, values == np.inf, advice)
+        _raise_for_entry(name, "must not be +inf", values, values == np.inf, advice)
     row = int(np.argmax(peaks == -np.inf))
     raise InvalidInputError(
         f"{name} must leave at least one token possible in every row; row {row} is -inf everywhere. "
@@ -192,7 +192,7 @@ def _as_rows(array: npt.NDArray[Any], *, single: bool, name: str) -> npt.NDArray
     return np.ascontiguousarray(array, dtype=np.float32 if narrow else np.float64)
 
 
-def _refuse_entry(
+def _raise_for_entry(
     name: str,
     requirement: str,
     values: npt.NDArray[np.floating],

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from bat.arrays import FloatArray
+
 Rational = list[Fraction]
 ONE, ZERO = Fraction(1), Fraction(0)
 

@@ -19,7 +19,7 @@ def test_first_code_block_reproduces_the_toy_example() -> None:
     lines = printed.getvalue().splitlines()
     assert lines[0] == "[0.42505, 1.0, 0.57495]"
     assert lines[1] == "['reject', 'accept', 'accept']"
-    assert "it is refused" in lines[3]
+    assert "it is rejected" in lines[3]
 
 
 def test_make_targets_in_the_readme_exist() -> None:

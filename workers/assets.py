@@ -146,15 +146,15 @@ def convert_gguf(gguf_file: Path, folder: Path) -> None:
         )
     # The reader draws a bar of its own that no setting of transformers turns off.
     with quietly(), contextlib.redirect_stderr(io.StringIO()):
-        place: dict[str, Any] = {
+        location: dict[str, Any] = {
             "pretrained_model_name_or_path": gguf_file.parent,
             "gguf_file": gguf_file.name,
             "local_files_only": True,
             "trust_remote_code": False,
         }
-        read = read_weights(gguf_file.name, **place, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(**place)
-        # The model as read refuses to be saved, because its configuration still calls it quantised.
+        read = read_weights(gguf_file.name, **location, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(**location)
+        # The model as read cannot be saved, because its configuration still calls it quantised.
         config = read.config
         if hasattr(config, "quantization_config"):
             del config.quantization_config

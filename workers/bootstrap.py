@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 
 CONFIDENCE = 0.95
 

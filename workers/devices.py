@@ -8,8 +8,9 @@ import re
 import torch
 
 from bat.errors import InvalidInputError
+from workers.names import DTYPE_NAMES
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_NAMES}
 
 
 def resolve_dtype(dtype: str) -> torch.dtype:

@@ -91,7 +91,7 @@ def _encode(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> BatchEn
 
 
 def _find_cut(text: str, characters: int) -> int | None:
-    """Return the first place between two words from `characters` on, or None to take the whole text."""
+    """Return the first position between two words from `characters` on, or None to take the whole text."""
     found = _BETWEEN_WORDS.search(text, characters)
     return found.start() if found else None
 

@@ -28,16 +28,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel
 
+from bat.arrays import SingleArray
 from bat.errors import BatError, InvalidInputError
 from workers.assets import cache_folder
 from workers.encoding import encode_openings
 from workers.models import LanguageModel, ModelInfo
 
-FeatureArray = npt.NDArray[np.float32]
 TokenIds = tuple[int, ...]
 
 DEFAULT_MAX_TOKENS = 1024  # what mauve-text reads
@@ -56,7 +55,7 @@ def featurize(
     layer: int = -1,
     cache: str | os.PathLike[str] | None = CACHE_FOLDER,
     progress: Callable[[int], None] | None = None,
-) -> FeatureArray:
+) -> SingleArray:
     """Return a vector for each text, float32 [n, d]; a text is a string, or the token ids of one.
 
     Only a text's first ``max_tokens`` tokens are read. ``layer`` counts as ``hidden_states`` of transformers
@@ -95,11 +94,11 @@ def featurize(
             store.keep(features)
     elif progress is not None:
         progress(len(token_ids))
-    place = {ids: index for index, ids in enumerate(distinct)}
-    return features[[place[ids] for ids in token_ids]]
+    index_of = {ids: index for index, ids in enumerate(distinct)}
+    return features[[index_of[ids] for ids in token_ids]]
 
 
-def _read(model: PreTrainedModel, batch: Sequence[TokenIds], layer: int) -> FeatureArray:
+def _read(model: PreTrainedModel, batch: Sequence[TokenIds], layer: int) -> SingleArray:
     """Return the state of each text at its last token, [batch, d]."""
     # Padding stands on the right, where a causal model cannot see it from any token of the text.
     lengths = [len(ids) for ids in batch]
@@ -120,7 +119,7 @@ def _read(model: PreTrainedModel, batch: Sequence[TokenIds], layer: int) -> Feat
         )
         states = output.last_hidden_state if last else output.hidden_states[layer]  # [batch, width, d]
         ends = torch.tensor(lengths, device=states.device) - 1
-        chosen: FeatureArray = (
+        chosen: SingleArray = (
             states[torch.arange(len(batch), device=states.device), ends].float().cpu().numpy()
         )
     return chosen
@@ -173,7 +172,7 @@ def _check_request(info: ModelInfo, max_tokens: int, batch_size: int) -> None:
         )
 
 
-def _check_finite(features: FeatureArray, info: ModelInfo) -> None:
+def _check_finite(features: SingleArray, info: ModelInfo) -> None:
     broken = np.count_nonzero(~np.isfinite(features).all(axis=1))
     if broken:
         raise BatError(
@@ -217,7 +216,7 @@ class _Store:
     def path(self) -> Path:
         return self.folder / f"{self.key}.npz"
 
-    def find(self, count: int) -> FeatureArray | None:
+    def find(self, count: int) -> SingleArray | None:
         """Return the features kept, or None when there are none or the file is damaged."""
         try:
             # Opened here because numpy leaves a damaged file open. Zip checks each array's CRC.
@@ -228,7 +227,7 @@ class _Store:
         fits = owner == self.key and features.dtype == np.float32 and features.shape[:1] == (count,)
         return features if fits and features.ndim == 2 else None
 
-    def keep(self, features: FeatureArray) -> None:
+    def keep(self, features: SingleArray) -> None:
         """Write beside the file and rename, so that no reader ever sees half a file."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which settings of transformers' `generate` go together with a rule of `bat`, and which are refused."""
+"""Which settings of transformers' `generate` go together with a rule of `bat`, and which do not."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def get_processors(prepared: LogitsProcessorList, config: GenerationConfig) -> L
     kept = LogitsProcessorList(prepared)
     if config.do_sample and config.top_k == _DEFAULT_TOP_K:
         # transformers puts its own after all that the caller gave.
-        own = [place for place, one in enumerate(kept) if isinstance(one, TopKLogitsWarper)][-1:]
-        for place in own:
-            del kept[place]
+        own = [index for index, processor in enumerate(kept) if isinstance(processor, TopKLogitsWarper)][-1:]
+        for index in own:
+            del kept[index]
     for processor in kept:
         if isinstance(processor, _TRUNCATING):
             raise InvalidInputError(
@@ -78,7 +78,7 @@ def get_processors(prepared: LogitsProcessorList, config: GenerationConfig) -> L
                 f"{type(processor).__name__}. Leave it out, or use it without a RuleSampler."
             )
     if not config.do_sample and config.temperature not in (None, 1.0):
-        late = [place for place, one in enumerate(kept) if isinstance(one, _AFTER_TEMPERATURE)]
+        late = [index for index, processor in enumerate(kept) if isinstance(processor, _AFTER_TEMPERATURE)]
         kept.insert(min(late, default=len(kept)), TemperatureLogitsWarper(config.temperature))
     return kept
 

@@ -17,15 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bat.acceptance import FALLBACKS
+from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 from bat.program import Efforts
 from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
-from bat.sampling import FALLBACKS, Samples, draws_needed, sample
+from bat.sampling import Samples, draws_needed, sample
+from bat.solvers import check_solver
 from workers.encoding import decode_continuation
 from workers.kv_cache import make_cache
 from workers.models import LanguageModel
-from workers.traces import IdArray, SingleArray, Trace
+from workers.traces import Trace
 
 
 class Opening(Protocol):
@@ -61,6 +64,7 @@ class GenerationSettings:
                 raise InvalidInputError(f"{name} must be an integer of at least {least}; got {value!r}.")
         if self.fallback not in FALLBACKS:
             raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {self.fallback!r}.")
+        check_solver(self.solver)
 
 
 class StopReason(StrEnum):
@@ -101,26 +105,26 @@ def generate(
     programs, and changes nothing but speed.
     """
     _check_prefixes(language_model, prefixes)
-    found: dict[int, Generation] = {}
+    generations: dict[int, Generation] = {}
     made = 0
-    for places in batches([len(prefix.token_ids) for prefix in prefixes], settings.batch_size):
-        batch = _Batch(language_model, [prefixes[place] for place in places], settings, threads)
+    for indices in batches([len(prefix.token_ids) for prefix in prefixes], settings.batch_size):
+        batch = _Batch(language_model, [prefixes[index] for index in indices], settings, threads)
         for new in batch.run():
             made += new
             if progress is not None:
                 progress(made)
-        found.update(zip(places, batch.generations(), strict=True))
-    return [found[place] for place in range(len(prefixes))]
+        generations.update(zip(indices, batch.generations(), strict=True))
+    return [generations[index] for index in range(len(prefixes))]
 
 
 def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Places of equal length, `batch_size` at most together, lengths in order of first appearance."""
+    """Indices of equal lengths, `batch_size` at most together, lengths in order of first appearance."""
     by_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        by_length.setdefault(length, []).append(place)
-    for places in by_length.values():
-        for start in range(0, len(places), batch_size):
-            yield places[start : start + batch_size]
+    for index, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(index)
+    for indices in by_length.values():
+        for start in range(0, len(indices), batch_size):
+            yield indices[start : start + batch_size]
 
 
 class _Batch:
@@ -242,10 +246,10 @@ class _Record:
 
 def _close_gaps(staying: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """The rows that stay, those from the end moved into the gaps: the cache then copies only these."""
-    places = np.arange(len(staying))
+    rows = np.arange(len(staying))
     count = int(staying.sum())
-    kept = places[:count].copy()
-    kept[~staying[:count]] = places[count:][staying[count:]]
+    kept = rows[:count].copy()
+    kept[~staying[:count]] = rows[count:][staying[count:]]
     return kept
 
 

@@ -13,18 +13,17 @@ import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedModel
 
+from bat.arrays import BoolArray, FloatArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, CandidateSet, candidate_set
 from bat.errors import BatError, InvalidInputError
-from bat.program import FloatArray
 from bat.rules import Rule, Summary, ThresholdRule, get_rule
-from bat.rules.summary import BoolArray
 from bat.validation import softmax
 from workers.assets import cache_folder
 from workers.models import LanguageModel
 from workers.output_layer import check_output_layer, get_output_matrix
 
-UNDECIDED = ("error", "refuse", "accept")
+UNDECIDED = ("error", "reject", "accept")
 
 
 class UndecidedError(BatError):
@@ -35,9 +34,9 @@ class CandidateSetProcessor(LogitsProcessor):
     """Set every token outside the rule's exact candidate set to -inf.
 
     A token that neither `max_programs` programs nor `time_limit_seconds`, both for each row, could settle is
-    neither accepted nor refused. `undecided` says what becomes of it: "error" raises UndecidedError, "refuse"
-    leaves it out, "accept" lets it in. `sets` shows what was found in the last call. Plain rules solve
-    nothing, so they leave nothing undecided.
+    neither accepted nor rejected. `undecided` says what becomes of it: "error" raises UndecidedError,
+    "reject" leaves it out, "accept" lets it in. `sets` has the candidate sets of the last call. Plain rules
+    solve nothing, so they leave nothing undecided.
     """
 
     def __init__(
@@ -72,8 +71,8 @@ class CandidateSetProcessor(LogitsProcessor):
             kept = np.stack([self._members(row) for row in range(len(rows))])
         else:
             kept = self.rule.keep(rows)
-        refused = torch.from_numpy(~kept).to(scores.device)
-        masked: torch.FloatTensor = scores.masked_fill(refused, -torch.inf)  # type: ignore[assignment]
+        rejected = torch.from_numpy(~kept).to(scores.device)
+        masked: torch.FloatTensor = scores.masked_fill(rejected, -torch.inf)  # type: ignore[assignment]
         return masked
 
     def _find(self, probs: FloatArray, tau: float) -> CandidateSet:
@@ -87,17 +86,18 @@ class CandidateSetProcessor(LogitsProcessor):
         )
 
     def _members(self, row: int) -> BoolArray:
-        found = self.sets[row]
-        members = found.mask()
-        if found.exact:
+        candidates = self.sets[row]
+        members = candidates.mask()
+        if candidates.exact:
             return members
         if self.undecided == "error":
             raise UndecidedError(
-                f"Every token must be settled where undecided='error', but {found.undecided.size} of row "
-                f"{row} are not, after {found.programs} programs and {found.effort.seconds:.1f} s. Raise "
-                f"max_programs or time_limit_seconds, or choose undecided='refuse' or 'accept'."
+                f"Every token must be settled where undecided='error', but {candidates.undecided.size} of "
+                f"row {row} are not, after {candidates.programs} programs and "
+                f"{candidates.effort.seconds:.1f} s. Raise max_programs or time_limit_seconds, or choose "
+                f"undecided='reject' or 'accept'."
             )
-        members[found.undecided] = self.undecided == "accept"
+        members[candidates.undecided] = self.undecided == "accept"
         return members
 
 

@@ -1,8 +1,9 @@
 """One pass of a model over human text, from which every rule's rejection rate at every parameter follows.
 
 The model reads each document once, with the tokens people wrote. While it reads the next documents, threads
-look at the distributions it left: a few facts of each, and one program for each basis size. Nothing but
-time depends on how many threads there are: documents are read in batches that the input alone determines.
+look at the distributions it left: a few facts of each, and one program for each number of constraints.
+Nothing but time depends on how many threads there are: documents are read in batches that the input alone
+determines.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import SingleArray
 from bat.basis import Basis
 from bat.rules import Summary, TokenFacts
 from bat.threads import usable_threads
@@ -22,7 +24,7 @@ from bat.validation import as_tokens, softmax
 from workers.measurement_record import Measurement, Thresholds, concatenate
 from workers.models import LanguageModel
 from workers.positions import Positions, TokenizedDocument, draw_positions
-from workers.reading import DOCUMENTS_PER_BATCH, LogitArray, TokensRead, read
+from workers.reading import DOCUMENTS_PER_BATCH, TokensRead, read
 
 # Distributions that one thread looks at together: few, so that all threads have work and caches suffice.
 _ROWS_PER_TASK = 4
@@ -72,7 +74,7 @@ def measure_rows(
     documents: Sequence[str],
     positions: npt.ArrayLike,
     tokens: npt.ArrayLike,
-    logits: LogitArray,
+    logits: SingleArray,
     bases: Mapping[int, Basis],
     tolerance: float = 1e-6,
 ) -> Measurement:
@@ -134,6 +136,6 @@ def _pipeline(
 
 def _in_order(measurement: Measurement, names: Sequence[str]) -> Measurement:
     """Put the rows in the order of the documents given, then of positions."""
-    place = {name: index for index, name in enumerate(names)}
-    places = np.array([place[name] for name in measurement.document.tolist()])
-    return measurement.select(np.lexsort((measurement.position, places)))
+    index_of = {name: index for index, name in enumerate(names)}
+    documents = np.array([index_of[name] for name in measurement.document.tolist()])
+    return measurement.select(np.lexsort((measurement.position, documents)))

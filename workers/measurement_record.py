@@ -1,7 +1,7 @@
 """What a pass over human text leaves behind: a few numbers for each token a person wrote.
 
 They are facts about the model's distribution there (``bat.rules.TokenFacts``), so the parameter at which any
-rule refuses the token follows from them bit for bit, with neither the model nor the distribution at hand.
+rule rejects the token follows from them bit for bit, with neither the model nor the distribution at hand.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import AnyArray, BoolArray, FloatArray, IntArray, TextArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray, Status
-from bat.rules import TokenFacts, get_rule_class
+from bat.program import Status
+from bat.rules import TokenFacts, get_rule_form
 from bat.rules.facts import as_levels
 
-AnyArray = npt.NDArray[Any]
-TextArray = npt.NDArray[np.str_]
-BoolArray = npt.NDArray[np.bool_]
 _Record = TypeVar("_Record", "Thresholds", "Measurement")
 
 
@@ -37,7 +35,7 @@ _KINDS: dict[object, type[np.generic]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thresholds:
-    """Critical thresholds at one basis size, a row for each token.
+    """Critical thresholds at one number of constraints, a row for each token.
 
     A solve that did not close keeps the valid, wider interval it reached, and says so in ``status``.
     ``rank`` and ``mass`` are what ba-top-k and ba-nucleus ask at either bound.
@@ -90,7 +88,7 @@ class Measurement:
     rank: IntArray  # tokens strictly likelier
     mass_above: FloatArray  # what nucleus asks
     mass_nearer: FloatArray  # what typical asks
-    thresholds: Mapping[int, Thresholds] = field(default_factory=dict)  # by basis size
+    thresholds: Mapping[int, Thresholds] = field(default_factory=dict)  # by number of constraints
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -98,7 +96,7 @@ class Measurement:
         for size, rows in self.thresholds.items():
             if len(rows) != len(self):
                 raise InvalidInputError(
-                    f"columns must have one length; thresholds at basis size {size} have {len(rows)} rows, "
+                    f"columns must have one length; thresholds at {size} constraints have {len(rows)} rows, "
                     f"the measurement {len(self)}."
                 )
 
@@ -107,22 +105,22 @@ class Measurement:
 
     @property
     def basis_sizes(self) -> tuple[int, ...]:
-        """The basis sizes measured, ascending."""
+        """The numbers of constraints measured, ascending."""
         return tuple(self.thresholds)
 
     def get_thresholds(self, constraints: int) -> Thresholds:
-        """Return the critical thresholds at a basis size that was measured."""
+        """Return the critical thresholds at a number of constraints that was measured."""
         if constraints not in self.thresholds:
             known = ", ".join(map(str, self.thresholds)) or "none"
             raise InvalidInputError(
-                f"the basis size must be one that was measured ({known}); got {constraints}. "
+                f"the number of constraints must be one that was measured ({known}); got {constraints}. "
                 f"Measure it with basis_sizes=({constraints},)."
             )
         return self.thresholds[constraints]
 
     def critical_parameters(self, rule_name: str, constraints: int = 20) -> CriticalParameters:
         """Return where the rule begins to reject each token; ``constraints`` matters to basis-aware rules."""
-        rule = get_rule_class(rule_name)
+        rule = get_rule_form(rule_name)
         if not rule.basis_aware:
             certain = rule.critical_parameter(self._plain_facts(), self.probability)
             return CriticalParameters(certain, certain)
@@ -147,7 +145,7 @@ class Measurement:
         return Measurement.from_columns({name: values[chosen] for name, values in self.to_columns().items()})
 
     def to_columns(self) -> dict[str, AnyArray]:
-        """Return every column under a name of its own: ``entropy``, and ``lower_20`` at basis size 20."""
+        """Return every column under a name of its own: ``entropy``, and ``lower_20`` at 20 constraints."""
         columns = {name: getattr(self, name) for name in _names(Measurement)}
         for size, rows in self.thresholds.items():
             columns |= {f"{name}_{size}": getattr(rows, name) for name in _names(Thresholds)}
@@ -181,8 +179,8 @@ def concatenate(measurements: Sequence[Measurement]) -> Measurement:
     for other in measurements[1:]:
         if other.basis_sizes != first.basis_sizes:
             raise InvalidInputError(
-                f"measurements must share their basis sizes to be concatenated; got {first.basis_sizes} "
-                f"and {other.basis_sizes}."
+                f"measurements must share their numbers of constraints to be concatenated; got "
+                f"{first.basis_sizes} and {other.basis_sizes}."
             )
     parts = [measurement.to_columns() for measurement in measurements]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -97,7 +97,7 @@ def load(
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     if recipe is not None:
-        _refuse_revision(name, revision)
+        _check_no_revision(name, revision)
         name = str(recipe)
         model, tokenizer = recipe.build(number_type)
     else:
@@ -135,7 +135,7 @@ def _read(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str | None]:
     """Read a model that is not fake into main memory; also return its revision as resolved."""
     if name in EMBEDDED_MODELS or _is_local(name):
-        _refuse_revision(name, revision)
+        _check_no_revision(name, revision)
         folder = _model_folder(name)
         converted = folder.name if folder.is_relative_to(cache_folder()) else None
         return *pretrained.read_pretrained(str(folder), dtype), converted
@@ -153,7 +153,7 @@ def _is_local(name: str) -> bool:
     return spelt or Path(name).exists()
 
 
-def _refuse_revision(name: str, revision: str | None) -> None:
+def _check_no_revision(name: str, revision: str | None) -> None:
     if revision is not None:
         raise InvalidInputError(
             f"A revision can be asked of hub models only; got {revision!r} for {name!r}. Leave it out."
@@ -204,8 +204,8 @@ def _fetch_commit(name: str, revision: str | None) -> str:
         advice = f"Did you mean {embedded[0]}? Otherwise check" if embedded else "Check"
         raise InvalidInputError(
             f"The model {name!r} is no embedded model, file or folder, and could not be had from the hub: "
-            f"{pretrained.hub_refusal(error, revision)}. {advice} the spelling, give a model folder, set "
-            "HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
+            f"{pretrained.describe_hub_error(error, revision)}. {advice} the spelling, give a model folder, "
+            "set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
         ) from error
 
 

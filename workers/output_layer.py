@@ -3,7 +3,7 @@
 The method reasons about softmax(scale * (W h + b)). Training sees the distribution p only through the
 gradient with respect to h, which is scale * W^T (p - target): neither the bias b nor a constant scale changes
 which distributions it can tell apart, so both are welcome. Anything else between h and the logits, such as
-the soft cap of Gemma 2, bends that gradient and is refused.
+the soft cap of Gemma 2, bends that gradient and is an error.
 
 Configurations name such things in many ways, so nothing is read from them: a tiny forward pass decides.
 """

@@ -26,12 +26,14 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from bat.arrays import IntArray, WordArray
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.program import IntArray
-from bat.random import Key, WordArray, key_words, uniforms
+from bat.program import Solver
+from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
 from bat.sampling import Samples, draws_needed, sample
+from bat.solvers import get_solver
 from workers.generate_settings import arguments_of_generate, check_mode, get_processors
 from workers.logits_processor import CandidateSetProcessor, UndecidedError, as_rule, prepare_basis
 from workers.models import LanguageModel
@@ -43,7 +45,7 @@ __all__ = ["CandidateSetProcessor", "RuleSampler", "Step", "UndecidedError", "pr
 class Step:
     """What happened at one step, to the rows that had not ended."""
 
-    rows: IntArray  # [active]: places in the batch, which has num_return_sequences rows for each prompt
+    rows: IntArray  # [active]: indices into the batch, which has num_return_sequences rows for each prompt
     samples: Samples  # of those rows
 
 
@@ -68,10 +70,11 @@ class RuleSampler:
         constraints: int = 20,
         max_tries: int = 10,
         fallback: str = "greedy",
-        solver: str = "certified",
+        solver: str | Solver = "certified",
         threads: int | None = None,
     ) -> None:
         self.rule = as_rule(rule)
+        get_solver(solver)  # a misspelt name is an error now, not at the first token
         self.basis = prepare_basis(model, self.rule, constraints)
         self.seed, self.run = seed, run
         self.max_tries, self.fallback, self.solver, self.threads = max_tries, fallback, solver, threads
@@ -162,10 +165,10 @@ class _Draw(LogitsProcessor):
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         sampler = self.sampler
         rows = np.flatnonzero(~self.ended)
-        places = torch.from_numpy(rows).to(scores.device)
+        active = torch.from_numpy(rows).to(scores.device)
         samples = sample(
             sampler.basis,
-            scores if len(rows) == len(scores) else scores[places],
+            scores if len(rows) == len(scores) else scores[active],
             sampler.rule,
             uniforms(self.words[rows], len(self.steps), draws_needed(sampler.max_tries)),
             max_tries=sampler.max_tries,
@@ -177,7 +180,7 @@ class _Draw(LogitsProcessor):
         if self.wants_scores:
             self.scores.append(scores)
         drawn = torch.full_like(scores, -torch.inf)
-        drawn[places, torch.from_numpy(samples.tokens).to(scores.device)] = 0.0
+        drawn[active, torch.from_numpy(samples.tokens).to(scores.device)] = 0.0
         return drawn  # type: ignore[return-value]
 
 

@@ -15,19 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from transformers import PreTrainedTokenizerBase
 
+from bat.arrays import IntArray
 from bat.errors import InvalidInputError
 from bat.random import Key, uniforms
 from workers.corpora import Corpus
 from workers.encoding import encode_openings, leading_ids
 
-IntArray = npt.NDArray[np.int64]
-
 # The paper conditions on prefixes of 35 tokens; shorter ones say little about a rule.
 MIN_CONTEXT_TOKENS = 35
 MAX_CONTEXT_TOKENS = 256
 
-# Random numbers of a document: one to order it among the documents, one for each place in it.
-_ORDER, _PLACES = 0, 1
+# Random numbers of a document: one to order it among the documents, one for each position in it.
+_ORDER, _POSITIONS = 0, 1
 
 # By document id, ascending positions: position t asks about token_ids[t], given the ids before it.
 Positions = Mapping[str, npt.NDArray[np.int64]]
@@ -77,12 +76,12 @@ def draw_positions(
     for name in in_drawing_order(by_id, seed):
         document = by_id[name]
         text_tokens = len(document.token_ids) - document.leading
-        places = min(text_tokens - 1, max_context) - min_context + 1
-        if places < 1:
+        room = min(text_tokens - 1, max_context) - min_context + 1
+        if room < 1:
             continue
-        # Ranking one uniform number per place draws places without repetition; a longer document extends
-        # the row of numbers and moves none of them.
-        draws = uniforms([_key(seed, name)], _PLACES, places)[0]
+        # Ranking one uniform number per position draws positions without repetition; a longer document
+        # extends the row of numbers and moves none of them.
+        draws = uniforms([_key(seed, name)], _POSITIONS, room)[0]
         chosen = np.argsort(draws, kind="stable")[:per_document][:wanted]
         drawn[name] = np.sort(chosen) + min_context + document.leading
         if wanted is not None:
@@ -123,7 +122,7 @@ def in_drawing_order(names: Iterable[str], seed: int = 0) -> list[str]:
     """Return document ids in the order in which positions are drawn from them."""
     distinct = sorted(set(names))
     numbers = uniforms([_key(seed, name) for name in distinct], _ORDER, 1)[:, 0]
-    return [distinct[place] for place in np.argsort(numbers, kind="stable")]
+    return [distinct[index] for index in np.argsort(numbers, kind="stable")]
 
 
 def tokenize_documents(

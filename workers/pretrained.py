@@ -1,6 +1,6 @@
 """The loaders of transformers and the hub, kept quiet, with errors that are one sentence.
 
-Nothing here ever runs code that comes with a model: ``trust_remote_code`` is refused everywhere.
+Nothing here ever runs code that comes with a model: ``trust_remote_code`` is never set.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def first_sentence(error: BaseException) -> str:
 def fetch_commit(name: str, revision: str | None) -> str:
     """Return the commit of a hub model that a revision (a branch, a tag, a commit) stands for now.
 
-    Raises the errors of the hub's own library; `hub_refusal` puts them into words.
+    Raises the errors of the hub's own library; `describe_hub_error` puts them into words.
     """
     with quietly():
         config_file = hf_hub_download(name, "config.json", revision=revision)
@@ -68,7 +68,7 @@ def fetch_commit(name: str, revision: str | None) -> str:
     return config_file.replace("\\", "/").split("/")[-2]
 
 
-def hub_refusal(error: Exception, revision: str | None) -> str:
+def describe_hub_error(error: Exception, revision: str | None) -> str:
     """Say in half a sentence why the hub's library did not give a model."""
     match error:
         case hub_errors.HFValidationError():
@@ -90,16 +90,16 @@ def read_pretrained(
     source: str, dtype: torch.dtype, commit: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Read a model and its tokenizer from a folder, or from the hub at a commit, into main memory."""
-    place: dict[str, Any] = {
+    location: dict[str, Any] = {
         "pretrained_model_name_or_path": source,
         "revision": commit,
         "local_files_only": commit is None,
         "trust_remote_code": False,
     }
     with quietly():
-        config = _read_config(source, place)
+        config = _read_config(source, location)
         try:
-            model = read_weights(source, **place, config=config, dtype=dtype)
+            model = read_weights(source, **location, config=config, dtype=dtype)
         except InvalidInputError:
             raise
         except Exception as error:
@@ -108,7 +108,7 @@ def read_pretrained(
                 "Give a folder that save_pretrained wrote, or another model."
             ) from error
         try:
-            tokenizer = AutoTokenizer.from_pretrained(**place)
+            tokenizer = AutoTokenizer.from_pretrained(**location)
         except Exception as error:
             raise InvalidInputError(
                 f"The tokenizer of {source!r} could not be loaded: {first_sentence(error)}. "
@@ -132,9 +132,9 @@ def read_weights(source: str, **settings: Any) -> PreTrainedModel:
     return model
 
 
-def _read_config(source: str, place: dict[str, Any]) -> PreTrainedConfig:
+def _read_config(source: str, location: dict[str, Any]) -> PreTrainedConfig:
     try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(**place)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(**location)
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise InvalidInputError(

@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel
 
+from bat.arrays import IntArray, SingleArray
 from bat.errors import InvalidInputError
-from bat.program import IntArray
 from workers.models import LanguageModel, ModelInfo
 from workers.positions import Positions, TokenizedDocument, index_by_id
 
 DOCUMENTS_PER_BATCH = 8
-
-LogitArray = npt.NDArray[np.float32]
 
 
 class TokensRead(NamedTuple):
@@ -32,7 +29,7 @@ class TokensRead(NamedTuple):
     documents: list[str]  # [n] ids
     positions: IntArray  # [n]
     tokens: IntArray  # [n]
-    logits: LogitArray  # [n, v]
+    logits: SingleArray  # [n, v]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ def read(
     """Read the documents, yielding one batch of tokens after another.
 
     Documents without positions are passed over, and so are positions of other documents: shards may share
-    one draw. What cannot be read is refused before anything is.
+    one draw. What cannot be read raises before anything is.
     """
     readings = _readings(documents, positions)
     _check_fit(language_model.info, readings)
@@ -102,7 +99,7 @@ def _check_fit(info: ModelInfo, readings: Sequence[_Reading]) -> None:
             )
 
 
-def _read_batch(model: PreTrainedModel, batch: Sequence[_Reading]) -> LogitArray:
+def _read_batch(model: PreTrainedModel, batch: Sequence[_Reading]) -> SingleArray:
     """Return the logits before every token asked about, [positions of the batch, v]."""
     # The logits for token t come out at t - 1, so no document's last token needs to go in. Padding stands on
     # the right, where a causal model cannot see it from any position that is read.
@@ -128,5 +125,5 @@ def _read_batch(model: PreTrainedModel, batch: Sequence[_Reading]) -> LogitArray
             use_cache=False,
             **options,
         ).logits  # [documents, kept, v]
-        chosen: LogitArray = logits[owners, sources].float().cpu().numpy()
+        chosen: SingleArray = logits[owners, sources].float().cpu().numpy()
     return chosen

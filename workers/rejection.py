@@ -1,9 +1,9 @@
 """Human-text rejection rates of rules, along their parameters, and back from a rate to a parameter.
 
-The rate of a rule at a parameter is the share of measured tokens that the rule would have refused. It is a
+The rate of a rule at a parameter is the share of measured tokens that the rule would have rejected. It is a
 step function of the parameter, and all of its steps are known, so nothing here runs a model or a solver.
 
-What is certain is counted. Where a token's interval does not tell whether it is refused, it is counted as
+What is certain is counted. Where a token's interval does not tell whether it is rejected, it is counted as
 undecided, and every interval reported is wide enough for either answer.
 """
 
@@ -13,18 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
-from bat.rules import Rule, get_rule_class, rule_names
-from bat.rules.falling import TopK
-from bat.rules.rising import RisingRule
+from bat.rules import Rule, RuleForm, get_rule_form, rule_names
 from workers.bootstrap import Documents, interval
 from workers.measurement_record import Measurement
 from workers.steps import Steps
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ def rejection_rate(
 ) -> Estimate:
     """Return the share of tokens that the rule certainly rejects; those it may reject widen the interval."""
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
-    rates = _rates(measurement, type(rule), parameters, constraints, replicates, seed)
+    rates = _rates(measurement, rule.form, parameters, constraints, replicates, seed)
     return Estimate(*(float(part[0]) for part in rates))
 
 
@@ -96,16 +91,16 @@ def parameter_at_rate(
     seed: int = 0,
 ) -> Estimate:
     """Return the parameter whose rejection rate is nearest to ``rate``: the middle of that step."""
-    [found] = parameters_at_rates(
+    [parameter] = parameters_at_rates(
         measurement, rule_name, [rate], constraints, replicates=replicates, seed=seed
     )
-    if found is None:
+    if parameter is None:
         lowest, highest = reachable_rates(measurement, rule_name, constraints)
         raise InvalidInputError(
             f"the rate must lie in [{lowest:.6g}, {highest:.6g}], what {rule_name} can reject of these "
             f"tokens; got {rate:.6g}. The nearest within reach is {min(max(rate, lowest), highest):.6g}."
         )
-    return found
+    return parameter
 
 
 def parameters_at_rates(
@@ -122,8 +117,8 @@ def parameters_at_rates(
     lowest, highest = reachable_rates(measurement, rule_name, constraints)
     within = [rate for rate in rates if lowest - 1e-9 <= rate <= highest + 1e-9]
     sizes = _documents(measurement).totals(np.ones(len(measurement), dtype=np.bool_))
-    found = _search(measurement, rule, constraints, within, sizes[None], replicates, seed)
-    by_rate = dict(zip(within, found, strict=True))
+    estimates = _search(measurement, rule, constraints, within, sizes[None], replicates, seed)
+    by_rate = dict(zip(within, estimates, strict=True))
     return [by_rate.get(rate) for rate in rates]
 
 
@@ -144,27 +139,22 @@ def matching_parameter(
     sought = _get_rule_with_parameter(target_rule_name)
     documents = _documents(measurement)
     parameters = None if rule.parameter is None else np.array([rule.parameter], dtype=np.float64)
-    rejected = documents.totals(_rejections(measurement, type(rule), parameters, constraints)[:, 0])  # [2, D]
-    [found] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
+    rejected = documents.totals(_rejections(measurement, rule.form, parameters, constraints)[:, 0])  # [2, D]
+    [parameter] = _search(measurement, sought, constraints, [1.0], rejected, replicates, seed)
     return Match(
-        found,
-        rejection_rate(measurement, sought(found.value), constraints, replicates=replicates, seed=seed),
+        parameter,
+        rejection_rate(measurement, sought(parameter.value), constraints, replicates=replicates, seed=seed),
         rejection_rate(measurement, rule, constraints, replicates=replicates, seed=seed),
     )
 
 
 def default_parameters(rule_name: str) -> FloatArray:
-    """Return the grid that curves of a rule are drawn on: even steps, on the scale on which it is chosen."""
-    rule = _get_rule_with_parameter(rule_name)
-    if issubclass(rule, RisingRule):
-        return np.geomspace(1e-6, 0.9, 100)
-    if issubclass(rule, TopK):
-        return np.unique(np.geomspace(1, 100_000, 100).round())
-    return np.linspace(0.01, 0.99, 99)
+    """Return the grid that curves of a rule are drawn on."""
+    return _get_rule_with_parameter(rule_name).default_parameters()
 
 
 def _rejections(
-    measurement: Measurement, rule: type[Rule], parameters: FloatArray | None, constraints: int
+    measurement: Measurement, rule: RuleForm, parameters: FloatArray | None, constraints: int
 ) -> BoolArray:
     """Whether each token is rejected at each parameter: for certain, and possibly, [2, g, n]."""
     critical = measurement.critical_parameters(rule.name, constraints)
@@ -174,7 +164,7 @@ def _rejections(
 
 def _rates(
     measurement: Measurement,
-    rule: type[Rule],
+    rule: RuleForm,
     parameters: FloatArray | None,
     constraints: int,
     replicates: int,
@@ -196,7 +186,7 @@ def _rates(
 
 def _search(
     measurement: Measurement,
-    rule: type[Rule],
+    rule: RuleForm,
     constraints: int,
     scales: Sequence[float],
     targets: IntArray,
@@ -218,14 +208,14 @@ def _search(
         """The parameters for every reading, [r, curves * targets, scales], of documents weighted [r, D]."""
         aims = (weights @ targets.T)[:, :, None] * factors  # [r, t, s]
         tokens = weights[:, documents.index]  # [r, n]
-        found = np.empty((len(weights), len(curves) * len(targets), len(factors)))
-        for place, curve in enumerate(curves):
+        parameters = np.empty((len(weights), len(curves) * len(targets), len(factors)))
+        for index, curve in enumerate(curves):
             levels = curve.levels(tokens)  # what takes time, whatever is looked for
             for target in range(len(targets)):
                 for scale in range(len(factors)):
-                    reading = place * len(targets) + target
-                    found[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
-        return found
+                    reading = index * len(targets) + target
+                    parameters[:, reading, scale] = curve.nearest(levels, aims[:, target, scale])
+        return parameters
 
     values = find(np.ones((1, documents.count), dtype=np.int64))[0, 0]  # [s]
     none = np.empty((0, len(curves) * len(targets), len(factors)))
@@ -256,9 +246,9 @@ def _documents(measurement: Measurement) -> Documents:
     return Documents(measurement.document)
 
 
-def _get_rule_with_parameter(name: str) -> type[Rule]:
-    rule = get_rule_class(name)
+def _get_rule_with_parameter(name: str) -> RuleForm:
+    rule = get_rule_form(name)
     if rule.takes_no_parameter:
-        others = ", ".join(other for other in rule_names() if not get_rule_class(other).takes_no_parameter)
+        others = ", ".join(other for other in rule_names() if not get_rule_form(other).takes_no_parameter)
         raise InvalidInputError(f"the rule must have a parameter; {rule.name} has none. Use one of {others}.")
     return rule

@@ -3,11 +3,11 @@
 A rule's rejection rate changes only where its parameter passes a token's critical parameter, so a whole step
 between two of them has the same rate. The middle of the step is reported; its ends belong to single tokens.
 
-    epsilon, eta, min-p   the middle on a logarithmic scale: these compare probabilities, which span decades,
-                          and a step from 0.001 to 0.1 should give 0.01, as far from either end by factor
-                          (from 0, where no such scale begins, the ordinary middle)
-    top-k                 the same, as a whole number: ranks span decades too
-    nucleus, typical      the ordinary middle: these are masses between 0 and 1
+    LOG       epsilon, eta, min-p   the middle on a logarithmic scale: these compare probabilities, which span
+                                    decades, and a step from 0.001 to 0.1 should give 0.01, as far from either
+                                    end by factor (from 0, where no such scale begins, the ordinary middle)
+    WHOLE     top-k                 the same, as a whole number: ranks span decades too
+    LINEAR    nucleus, typical      the ordinary middle: these are masses between 0 and 1
 """
 
 from __future__ import annotations
@@ -16,24 +16,20 @@ import math
 
 import numpy as np
 
-from bat.program import FloatArray, IntArray
-from bat.rules import Rule
-from bat.rules.falling import TopK
-from bat.rules.rising import RisingRule
-
-_SMALLEST, _LARGEST = math.nextafter(0.0, 1.0), math.nextafter(1.0, 0.0)
+from bat.arrays import FloatArray, IntArray
+from bat.rules import RuleForm, Scale
 
 
 class Steps:
     """The steps of a rule's rejection rate, from the one that rejects least to the one that rejects most."""
 
-    def __init__(self, rule: type[Rule], critical: FloatArray) -> None:
+    def __init__(self, rule: RuleForm, critical: FloatArray) -> None:
         self._rule = rule
         # Severity is the parameter, turned so that more of it rejects more; a token's critical severity is
         # where its rejection begins. Beyond the start are tokens always rejected, beyond the end never.
-        self._sign = 1.0 if issubclass(rule, RisingRule) else -1.0
+        self._sign = 1.0 if rule.rises else -1.0
         severity = self._sign * critical
-        start, end = (0.0, 1.0) if self._sign > 0 else (-math.inf if issubclass(rule, TopK) else -1.0, 0.0)
+        start, end = sorted(self._sign * limit for limit in rule.limits)
         self._order = np.argsort(severity, kind="stable")
         ascending = severity[self._order]
         inside = np.unique(ascending[(ascending > start) & (ascending < end)])
@@ -61,10 +57,13 @@ class Steps:
         return self._middle(float(ends.min()), float(ends.max()))
 
     def _middle(self, low: float, high: float) -> float:
-        if issubclass(self._rule, TopK):  # whole numbers above ``low``, up to ``high``
+        if self._rule.scale is Scale.WHOLE:  # whole numbers above ``low``, up to ``high``
             return low + 1.0 if math.isinf(high) else float(round(math.sqrt((low + 1.0) * high)))
-        if issubclass(self._rule, RisingRule) and low > 0.0:
+        if math.isinf(high):
+            return 2.0 * low if self._rule.scale is Scale.LOG and low > 0.0 else low + 1.0
+        if self._rule.scale is Scale.LOG and low > 0.0:
             middle = math.sqrt(low) * math.sqrt(high)  # the product itself may underflow
         else:
             middle = low + (high - low) / 2.0
-        return min(max(middle, _SMALLEST), _LARGEST)
+        smallest, largest = self._rule.limits
+        return min(max(middle, math.nextafter(smallest, math.inf)), math.nextafter(largest, -math.inf))

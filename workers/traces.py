@@ -2,7 +2,7 @@
 
 A full comparison is some fifty million tokens, so a trace is stored as one compressed block of bytes for
 each generation: for every token its id, probability and threshold; for the few tokens that were anything
-but accepted at once, how they were accepted, what was refused before them and what the solver did. That
+but accepted at once, how they were accepted, what was rejected before them and what the solver did. That
 comes to about 11 bytes a token (`make bench` measures it). Wall-clock time is not in it, so that equal
 results are equal bytes.
 """
@@ -17,19 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.acceptance import Acceptance
+from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 
 _FORMAT = 1
 _HEADER = struct.Struct("<BBIII")  # format, bytes per token id, tokens, eventful tokens, refused tokens
 _LEVEL = 6
 
-IdArray = npt.NDArray[np.int32]
-SingleArray = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A row for each token generated. `refused` holds the tokens passed over, in the order of the rows:
+    """A row for each token generated. `refused` holds the tokens rejected, in the order of the rows:
     `refusals[t]` of them belong to row t."""
 
     token_ids: IdArray  # [n]
@@ -37,7 +35,7 @@ class Trace:
     thresholds: SingleArray  # [n] NaN for a rule without one
     acceptance: npt.NDArray[np.uint8]  # [n] bat.Acceptance
     refusals: IdArray  # [n]
-    undecided: IdArray  # [n] of the refusals, those that no bound could settle
+    undecided: IdArray  # [n] of the rejections, those that no bound could settle
     programs: IdArray  # [n] linear programs
     pivots: IdArray  # [n] their simplex steps
     passes: IdArray  # [n] and passes over the vocabulary
@@ -89,9 +87,9 @@ def decode_trace(data: bytes) -> Trace:
         ids = np.dtype(f"<u{width}")
         token_ids = reader.take(ids, count).astype(np.int32)
         probabilities, thresholds = (reader.take_by_byte("<f4", count).astype(np.float32) for _ in range(2))
-        places = np.cumsum(reader.take(np.dtype("<u2"), eventful), dtype=np.int64)
+        rows = np.cumsum(reader.take(np.dtype("<u2"), eventful), dtype=np.int64)
         events = np.zeros((len(_EVENTS), count), np.int32)
-        events[:, places] = reader.take_by_byte("<i4", len(_EVENTS) * eventful).reshape(len(_EVENTS), -1)
+        events[:, rows] = reader.take_by_byte("<i4", len(_EVENTS) * eventful).reshape(len(_EVENTS), -1)
         passed_over = reader.take(ids, refused).astype(np.int32)
     except (struct.error, zlib.error, ValueError, IndexError, TypeError) as error:
         raise InvalidInputError(

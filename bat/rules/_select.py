@@ -21,14 +21,14 @@ def _from_bin(probs, bits, cut):  # type: ignore[no-untyped-def]
     count = 0
     for j in range(bits.shape[0]):
         count += bits[j] >> _SHIFT >= cut
-    found = np.empty(count)
+    ascending = np.empty(count)
     n = 0
     for j in range(bits.shape[0]):
         if bits[j] >> _SHIFT >= cut:
-            found[n] = probs[j]
+            ascending[n] = probs[j]
             n += 1
-    found.sort()
-    return found
+    ascending.sort()
+    return ascending
 
 
 @njit(nogil=True, cache=True)
@@ -45,12 +45,12 @@ def probability_reaching(probs, target):  # type: ignore[no-untyped-def]
     while cut > 0 and total < target * _MARGIN:
         cut -= 1
         total += masses[cut]
-    found = _from_bin(probs, bits, cut)
+    ascending = _from_bin(probs, bits, cut)
     running = 0.0
-    for q in range(found.shape[0] - 1, -1, -1):
-        running += found[q]
+    for q in range(ascending.shape[0] - 1, -1, -1):
+        running += ascending[q]
         if running >= target:
-            return found[q]
+            return ascending[q]
     return -1.0
 
 
@@ -65,5 +65,5 @@ def largest(probs, rank):  # type: ignore[no-untyped-def]
     while total < rank:
         cut -= 1
         total += counts[cut]
-    found = _from_bin(probs, bits, cut)
-    return found[found.shape[0] - rank]
+    ascending = _from_bin(probs, bits, cut)
+    return ascending[ascending.shape[0] - rank]

@@ -1,125 +1,157 @@
-"""The one shape of every rule.
+"""What a rule must answer. ``docs/extending.md`` shows how to write one; ``bat.testing`` checks it.
 
-A rule answers in two directions. Forwards: what it keeps of a distribution (``keep``, and for threshold
-rules ``thresholds``). Backwards: from which parameter on it refuses a token (``critical_parameter``, read
-by ``rejects``), so that one pass over human text gives rejection rates at every parameter.
+Forwards: what the rule keeps of a distribution at its parameter.
+
+    keep          every rule
+    thresholds    a threshold rule, in place of ``keep``
 
     plain rule           a token is rejected when  p_i < tau                    (ties kept)
-    basis-aware rule     a token is rejected when  tau*_i <= tau and p_i < tau  (ties kept)
+    basis-aware form     a token is rejected when  tau*_i <= tau and p_i < tau  (ties kept)
 
 ``tau`` never exceeds the row's largest probability, so the most likely token is always kept, and stays
 below one, where the program that defines the critical threshold tau*_i ends.
 
-Backwards questions are class methods: they need no particular parameter.
+Backwards: at which parameter a token starts or stops being rejected.
+
+    invert        every rule; a class method, because it needs no particular parameter
+
+so that one pass over human text gives rejection rates at every parameter. ``bat.rules.form`` turns that into
+``critical_parameter`` and ``rejects``, for the plain and the basis-aware form alike.
+
+About its parameter: which values it takes (``limits``, ``requirement``), whether a larger one rejects more
+(``rises``), and how values are spread (``scale``, ``default_parameters``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
 from bat.rules.facts import Facts
-from bat.rules.summary import BoolArray, Summary
+from bat.rules.summary import Summary
 
-LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
+if TYPE_CHECKING:
+    from bat.rules.form import RuleForm
+
+
+class Scale(StrEnum):
+    """How the values of a parameter are spread, which decides what lies in the middle of two of them."""
+
+    LOG = "log"  # probabilities, which span decades
+    LINEAR = "linear"  # masses and other shares
+    WHOLE = "whole"  # counts, which span decades too; only for rules that reject more as the count falls
 
 
 @dataclass(frozen=True, slots=True)
 class Rule(ABC):
     """A way to decide which tokens of a distribution may be sampled. Compare with ==, print with str()."""
 
-    parameter: float | None
+    parameter: float | None = None
+    basis_aware: bool = False  # whether the program decides about tokens below the threshold
 
-    name: ClassVar[str]
-    basis_aware: ClassVar[bool] = False
+    plain_name: ClassVar[str]  # "eta"; the basis-aware form is called "ba-eta"
+    has_basis_aware_form: ClassVar[bool] = False  # threshold rules have one
     takes_no_parameter: ClassVar[bool] = False
-    requirement: ClassVar[str]  # "must lie in (0, 1)"
-    advice: ClassVar[str]  # what to write instead, shown in errors
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)  # the parameter lies between
+    requirement: ClassVar[str] = "must lie in (0, 1)"  # the same in words, for errors
+    quantity: ClassVar[str] = "number"  # what the parameter is, for errors: "Use a number such as 0.1."
+    example: ClassVar[float]  # a parameter that people use
+    basis_aware_example: ClassVar[float | None] = None  # one for the basis-aware form, if it is another
+    rises: ClassVar[bool] = False  # whether a larger parameter rejects more
+    scale: ClassVar[Scale] = Scale.LINEAR
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameter", self.check_parameter(self.parameter))
+        if self.basis_aware and not self.has_basis_aware_form:
+            raise InvalidInputError(f"{self.form.plain_name} has no basis-aware form. Use it without.")
+        object.__setattr__(self, "parameter", self.form.check_parameter(self.parameter))
 
     def __str__(self) -> str:
         return self.name if self.parameter is None else f"{self.name}={self.parameter!r}"
 
-    @classmethod
-    @abstractmethod
-    def check_parameter(cls, parameter: object) -> float | None:
-        """The parameter as the rule stores it; InvalidInputError when it lies outside the interval."""
+    @property
+    def form(self) -> RuleForm:
+        """The rule without its parameter, for questions that need none."""
+        from bat.rules.form import RuleForm
+
+        return RuleForm(type(self), self.basis_aware)
+
+    @property
+    def name(self) -> str:
+        """What ``get_rule`` finds it by: "eta", "ba-eta"."""
+        return self.form.name
 
     @classmethod
-    def open_fraction(cls, parameter: object) -> float:
-        """The parameter of a rule that takes one strictly between 0 and 1."""
-        value = as_fraction(parameter)
-        if not 0.0 < value < 1.0:
-            raise cls.refusal(parameter)
-        return value
+    def accept_parameter(cls, parameter: float) -> float | None:
+        """The parameter as the rule stores it; None when it lies outside the interval."""
+        low, high = cls.limits
+        if not low < parameter < high:  # also NaN
+            return None
+        if cls.scale is Scale.WHOLE:
+            return int(parameter) if float(parameter).is_integer() else None
+        return parameter
+
+    @classmethod
+    def default_parameters(cls) -> FloatArray:
+        """The grid that curves are drawn on: even steps, on the scale on which the parameter is chosen."""
+        match cls.scale:
+            case Scale.LOG:
+                return np.geomspace(1e-6, 0.9, 100)
+            case Scale.WHOLE:
+                return np.unique(np.geomspace(1, 100_000, 100).round())
+        return np.linspace(0.01, 0.99, 99)
 
     @abstractmethod
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         """What the rule keeps without solving any program, [B, v].
 
-        For a plain rule that is all it keeps. For a basis-aware rule it is what needs no program.
+        For a plain rule that is all it keeps. For a basis-aware one it is what needs no program.
         """
 
     @classmethod
     @abstractmethod
+    def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        """The parameter at which a token at each level starts or stops being rejected, [B].
+
+        ``levels`` [B] are tokens' probabilities for a plain rule, and their critical thresholds for a
+        basis-aware form. ``ties_kept`` [B] says whether a threshold equal to the level keeps the token, as it
+        always does for a plain rule. ``rows`` may be stored facts instead of distributions, so ask it for
+        nothing but what ``Facts`` has, and for that only at these levels.
+
+            rises    the parameter whose threshold is the level; from there on the token is rejected
+            falls    the largest parameter that still rejects the token, the lower limit when none does
+        """
+
     def critical_parameter(
-        cls,
-        probs: FloatArray | Facts,
-        critical: npt.ArrayLike,
-        token_probs: npt.ArrayLike | None = None,
+        self, probs: FloatArray | Facts, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
     ) -> FloatArray:
-        """The parameter at which a token of each row starts or stops being rejected, [B].
+        """See ``RuleForm.critical_parameter``."""
+        return self.form.critical_parameter(probs, critical, token_probs)
 
-        ``probs`` may be stored facts about the tokens instead of distributions: the answer is the same.
-        ``critical`` is the token's probability for a plain rule and its critical threshold tau* for a
-        basis-aware one. ``token_probs`` matters to basis-aware rules only: where tau* equals the
-        token's probability (always with no constraints) a threshold on the tie keeps the token.
-        Read the answer with ``rejects``.
-        """
-
-    @classmethod
-    def rejects(cls, critical_parameter: npt.ArrayLike, parameter: npt.ArrayLike | None) -> BoolArray:
-        """Whether tokens with these critical parameters are rejected at ``parameter`` (broadcast).
-
-        Rules without a parameter take None.
-        """
-        if (parameter is None) != cls.takes_no_parameter:
-            raise cls.refusal(parameter)
-        boundary = np.asarray(critical_parameter, dtype=np.float64)
-        return cls._compare(boundary, np.asarray(parameter, dtype=np.float64))
-
-    @classmethod
-    @abstractmethod
-    def _compare(cls, critical_parameter: FloatArray, parameter: FloatArray) -> BoolArray:
-        """What ``rejects`` answers, on arrays; ``parameter`` is NaN for a rule that takes none."""
-
-    @classmethod
-    def refusal(cls, parameter: object) -> InvalidInputError:
-        return InvalidInputError(f"{cls.name} {cls.requirement}; got {parameter!r}. {cls.advice}")
+    def rejects(self, critical_parameter: npt.ArrayLike, parameter: npt.ArrayLike | None) -> BoolArray:
+        """See ``RuleForm.rejects``."""
+        return self.form.rejects(critical_parameter, parameter)
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule(Rule):
     """A rule that compares each token with one threshold per row; these have basis-aware forms."""
 
+    has_basis_aware_form: ClassVar[bool] = True
+
     @abstractmethod
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
-        """The threshold tau of each row, [B], in [0, 1) and at most the row's largest probability."""
+        """The threshold tau of each row, [B], in [0, 1) and at most the row's largest probability.
+
+        ``Summary.of(probs)`` gives what rules ask of rows, and its ``capped`` keeps tau within these bounds.
+        """
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
         return np.asarray(rows.probs >= self.thresholds(rows)[:, None])
-
-
-def as_fraction(parameter: object) -> float:
-    """A real number as float; NaN, which lies in no interval, for anything else."""
-    is_real = isinstance(parameter, int | float | np.integer | np.floating)
-    return float(parameter) if is_real and not isinstance(parameter, bool) else float("nan")  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
-from bat.rules.summary import BoolArray, Summary, check_levels
+from bat.rules.summary import Summary, check_levels
 
 
 class Facts(Protocol):
@@ -29,7 +29,7 @@ class Facts(Protocol):
     def __len__(self) -> int: ...
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
-        """How many tokens have a probability that, taken as the threshold, refuses the level, [B]."""
+        """How many tokens have a probability that, taken as the threshold, rejects the level, [B]."""
 
     def mass(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
         """The largest mass those tokens reach without a further one, [B]; what nucleus is inverted with."""

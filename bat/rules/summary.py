@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
+LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
 
 
 class Summary:
@@ -77,14 +77,18 @@ class Summary:
     def nearest_running_sums(self) -> FloatArray:  # [B, v]: sums of probabilities in that order
         return np.asarray(np.cumsum(np.take_along_axis(self.probs, self.nearest_first, axis=1), axis=1))
 
+    def capped(self, thresholds: FloatArray) -> FloatArray:
+        """Thresholds [B] or [1] held below one and to the largest probability, [B]: that token is kept."""
+        return np.minimum(thresholds, np.minimum(self.maximum, LARGEST_THRESHOLD))
+
     # The three questions of ``facts.Facts``, which the inverses of rules ask.
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
-        """How many tokens have a probability that, taken as the threshold, refuses the level, [B]."""
+        """How many tokens have a probability that, taken as the threshold, rejects the level, [B]."""
         above = np.count_nonzero(self.probs > levels[:, None], axis=1)
         if not ties_kept.all():
             above = np.where(ties_kept, above, np.count_nonzero(self.probs >= levels[:, None], axis=1))
-        return np.where(levels >= 1.0, 0, above)  # a critical threshold of one: no threshold refuses
+        return np.where(levels >= 1.0, 0, above)  # a critical threshold of one: no threshold rejects
 
     def mass(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
         """The largest mass those tokens reach without a further one, [B]; what nucleus is inverted with."""

@@ -4,42 +4,59 @@
     highs       the full program through HiGHS (highs.py)
     cbc         the full program through PuLP and CBC, as the paper's users would start (cbc.py)
 
-All return the interval that their solution proves, so a wrong answer shows as a wide interval.
+All return the interval that their solution proves, so a wrong answer shows as a wide interval. A solver of
+your own is a class with the methods of ``bat.program.Solver``: pass an instance, or name the class.
 """
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 
-from bat.errors import InvalidInputError
+from bat.plugins import PluginError, Registry
 from bat.program import Solver
 
-SOLVER_NAMES = ("certified", "highs", "cbc")
+# Named, not imported: the reference solvers' packages are optional and slow to load.
+SOLVERS: Registry[type[Solver]] = Registry(
+    group="bat_harness.solvers",
+    noun="solver",
+    builtins={
+        "certified": "bat.solvers.certified:CertifiedSolver",
+        "highs": "bat.solvers.highs:HighsSolver",
+        "cbc": "bat.solvers.cbc:CbcSolver",
+    },
+    accepts=lambda entry: isinstance(entry, type) and hasattr(entry, "prepare") and hasattr(entry, "solve"),
+    requirement="must be a class with the methods prepare and solve of bat.program.Solver",
+)
+SOLVER_NAMES = tuple(SOLVERS.builtins)
 
 
-@cache
-def _by_name(name: str) -> Solver:
-    # Imported when asked for: the reference solvers' packages are optional and slow to load.
-    if name == "certified":
-        from bat.solvers.certified import CertifiedSolver
+def solver_names() -> tuple[str, ...]:
+    """Every solver's name, those of installed packages included."""
+    return SOLVERS.names()
 
-        return CertifiedSolver()
-    if name == "highs":
-        from bat.solvers.highs import HighsSolver
 
-        return HighsSolver()
-    from bat.solvers.cbc import CbcSolver
-
-    return CbcSolver()
+def check_solver(name: object) -> str:
+    """Return the name of a solver if there is one; the solver itself is not started."""
+    return SOLVERS.check(name)
 
 
 def get_solver(solver: str | Solver) -> Solver:
     """A solver by name, or the one given."""
-    if not isinstance(solver, str):
-        return solver
-    if solver not in SOLVER_NAMES:
-        near = difflib.get_close_matches(solver, SOLVER_NAMES, n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidInputError(f"solver must be one of {', '.join(SOLVER_NAMES)}; got {solver!r}.{guess}")
-    return _by_name(solver)
+    return _by_name(solver) if isinstance(solver, str) else solver
+
+
+def provenance(name: str) -> dict[str, str] | None:
+    """What results of a solver must record about where it came from: None for the project's own."""
+    return SOLVERS.provenance(name)
+
+
+@cache
+def _by_name(name: str) -> Solver:
+    solver = SOLVERS.get(name)
+    try:
+        return solver()
+    except TypeError as error:
+        raise PluginError(
+            f"solver {name!r} must be made without arguments, as {solver.__qualname__}(); {error}. "
+            "Give its arguments defaults, or pass an instance."
+        ) from error

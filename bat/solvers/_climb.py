@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bat.program import FloatArray, Goal, IntArray
+from bat.arrays import FloatArray, IntArray
+from bat.program import Goal
 from bat.solvers import _simplex, _sweep, _workspace
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 
@@ -175,7 +176,7 @@ class Climb:
         accept_above, reject_below = np.inf, -1.0
         if goal.threshold is not None:
             accept_above = goal.threshold * promise
-            # Left of this margin for rounding a refusal may be called before the best vertex is reached.
+            # Left of this margin for rounding a rejection may be called before the best vertex is reached.
             reject_below = goal.threshold * (1.0 - 1e-6) if promise > 1.0 else -1.0
         # A crude model is not worth solving to the end: pass over the vocabulary and improve it instead.
         c, space = self.u.size, self.space

@@ -195,10 +195,10 @@ def gather(rows, tokens, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def heaviest(probs, wanted):  # type: ignore[no-untyped-def]
-    """The places of the ``wanted`` largest nonzero numbers, ascending, up to a 12% blur at the cut-off.
+    """The indices of the ``wanted`` largest nonzero numbers, ascending, up to a 12% blur at the cut-off.
 
     Counts nonnegative floats by exponent and three bits of mantissa instead of sorting. The bin that does
-    not fit whole gives its first places, so the choice depends on the input alone.
+    not fit whole gives its first indices, so the choice depends on the input alone.
     """
     bits = probs.view(np.int64)
     counts = np.zeros(1 << 14, np.int64)

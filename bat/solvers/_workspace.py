@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from bat.program import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 from bat.solvers._sweep import weighted_column
 
 ABOVE_GROUP, BELOW_GROUP = 0, 1

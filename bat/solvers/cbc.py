@@ -2,7 +2,7 @@
 
 PuLP hands CBC a text file and reads a text file back: coefficients go out with 13 digits and values come
 back with 8, whatever CBC computed. That is enough to recognise the optimal vertex, which
-``bat.solvers._reference.polish`` then recomputes in float64 from the program itself.
+``bat.solvers.reference.polish`` then recomputes in float64 from the program itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from bat.arrays import FloatArray
 from bat.errors import SolverUnavailableError
-from bat.program import Answer, FloatArray, Goal, Program
-from bat.solvers._reference import Statement, answer_from_solution, state, trivial_fractions
+from bat.program import Answer, Goal, Program
+from bat.solvers.reference import Statement, answer_from_solution, state, trivial_fractions
 
 
 class CbcSolver:
@@ -78,12 +79,12 @@ def _run(pulp: Any, stated: Statement, deadline: float) -> tuple[FloatArray | No
             status = model.solve(solver)
         except pulp.PulpSolverError:
             return None, None, 0
-        found = re.findall(r"(\d+) iterations", log.read_text())
+        counts = re.findall(r"(\d+) iterations", log.read_text())
     if status != pulp.LpStatusOptimal or any(row.pi is None for row in rows):
-        return None, None, int(found[-1]) if found else 0
+        return None, None, int(counts[-1]) if counts else 0
     values = np.array([column.varValue for column in columns], dtype=np.float64)
     duals = np.array([row.pi for row in rows], dtype=np.float64)
-    return values, duals, int(found[-1]) if found else 0
+    return values, duals, int(counts[-1]) if counts else 0
 
 
 def _command(pulp: Any, **options: Any) -> Any:

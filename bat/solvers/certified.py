@@ -16,7 +16,8 @@ import time
 import numpy as np
 
 from bat import certificates
-from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
+from bat.arrays import FloatArray, IntArray
+from bat.program import Answer, Certificate, Effort, Goal, Program, Status
 from bat.solvers import _sweep
 from bat.solvers._climb import Climb, Context, Found
 from bat.solvers._workspace import Workspace

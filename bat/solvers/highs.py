@@ -1,6 +1,6 @@
 """The whole program, every token a column, through HiGHS.
 
-``HighsSolver()`` is given the program in the units of ``bat.solvers._reference`` and is right.
+``HighsSolver()`` is given the program in the units of ``bat.solvers.reference`` and is right.
 ``HighsSolver(raw=True)`` is given the program in probabilities, as one would write it down from the paper,
 
     maximise lam   such that   sum_j p_j a_j x_j = lam b,    0 <= x_j <= 1,    tau = 1 - lam
@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from bat.arrays import FloatArray
 from bat.errors import SolverUnavailableError
-from bat.program import Answer, FloatArray, Goal, Program
-from bat.solvers._reference import answer_from_solution, other_tokens, state, trivial_fractions
+from bat.program import Answer, Goal, Program
+from bat.solvers.reference import answer_from_solution, other_tokens, state, trivial_fractions
 
 
 class HighsSolver:

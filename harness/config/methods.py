@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from bat.errors import InvalidInputError
-from bat.rules import Rule, get_rule_class, rule_names
+from bat.rules import RuleForm, builtin_rule_names, get_rule_form
 from harness.config.errors import ConfigError, Path, Problem
 from harness.config.sections import (
     DISTINCT,
@@ -62,7 +62,7 @@ class Choice(Section):
     """Equal human-text rejection rate. For basis-aware rules."""
 
     hrr: Rates | None = None
-    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is refused."""
+    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is rejected."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Choice:
@@ -88,9 +88,8 @@ class Method(Section):
     name: Annotated[Label | None, Enters.RUN] = None
     """What stages, `match` and reports call it; the rule's name by default."""
 
-    rule: Annotated[str, Field(min_length=1, examples=list(rule_names()))]
-    """ancestral, greedy, top-k, nucleus, min-p, typical, epsilon or eta; ba-epsilon, ba-eta, ba-nucleus,
-    ba-top-k or ba-min-p for the basis-aware form."""
+    rule: Annotated[str, Field(min_length=1, examples=list(builtin_rule_names()))]
+    """A sampling rule; `ba-` stands before the name of a threshold rule for its basis-aware form."""
 
     parameter: Parameter | None = None
     """A number, a list of numbers, or `best`, `match` or `hrr`. Left out for ancestral and greedy."""
@@ -101,7 +100,7 @@ class Method(Section):
     @field_validator("rule")
     @classmethod
     def _known(cls, rule: str) -> str:
-        return get_rule_class(rule).name
+        return get_rule_form(rule).name
 
     @model_validator(mode="after")
     def _fits_the_rule(self) -> Method:
@@ -116,9 +115,9 @@ class Method(Section):
         return self.name or self.rule
 
     @property
-    def rule_class(self) -> type[Rule]:
+    def rule_class(self) -> RuleForm:
         """The rule without a parameter."""
-        return get_rule_class(self.rule)
+        return get_rule_form(self.rule)
 
     @property
     def basis_sizes(self) -> tuple[int | None, ...]:
@@ -159,7 +158,7 @@ class Method(Section):
             )
 
 
-def parameter_problem(rule: type[Rule], value: float | None, path: Path) -> Problem | None:
+def parameter_problem(rule: RuleForm, value: float | None, path: Path) -> Problem | None:
     """Say what is wrong with a rule's parameter, in the rule's own words; None when nothing is."""
     try:
         rule.check_parameter(value)
@@ -168,8 +167,8 @@ def parameter_problem(rule: type[Rule], value: float | None, path: Path) -> Prob
     return None
 
 
-def _basis_aware_form(rule: type[Rule]) -> str:
+def _basis_aware_form(rule: RuleForm) -> str:
     try:
-        return f", or use {get_rule_class(f'ba-{rule.name}').name}"
+        return f", or use {get_rule_form(f'ba-{rule.name}').name}"
     except InvalidInputError:
         return ""

@@ -11,9 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from bat.acceptance import Fallback as Fallback
+from bat.solvers import SOLVER_NAMES, check_solver
+from harness.scoring.statistics import STATISTIC_NAMES, check_statistic
+from workers.names import Dtype as Dtype
+from workers.names import Split as Split
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -56,7 +62,7 @@ class Section(BaseModel):
 
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    twice = [value for place, value in enumerate(values) if value in values[:place]]
+    twice = [value for index, value in enumerate(values) if value in values[:index]]
     if twice:
         raise ValueError(f"every entry must be listed once; got {twice[0]!r} twice")
     return values
@@ -85,8 +91,6 @@ Fraction = Annotated[float, Field(gt=0, lt=1)]
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]
 BasisSizes = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
 
-# The names that `workers` knows; a test compares them. Importing them would bring in torch.
-Split = Literal["validation", "test", "all"]
-Dtype = Literal["float32", "bfloat16", "float16"]
-Solver = Literal["certified", "highs", "cbc"]
-Fallback = Literal["greedy", "exact"]
+# Plug-ins may add to these, so the JSON Schema shows the project's own as examples.
+Solver = Annotated[str, Field(examples=list(SOLVER_NAMES)), AfterValidator(check_solver)]
+Statistic = Annotated[str, Field(examples=list(STATISTIC_NAMES)), AfterValidator(check_statistic)]

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 
 import bat
+from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray, IntArray
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.thresholds import Verdict
 from workers.models import LanguageModel

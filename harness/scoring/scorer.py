@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bat.arrays import SingleArray
+from bat.errors import InvalidInputError
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
 from harness.scoring.scores import ScoreEntry
-from harness.scoring.statistics import FAMILIES
+from harness.scoring.statistics import get_statistic
 from harness.scoring.summarize import mauve_entry, summarize
 from harness.scoring.texts import TextSet
-
-FeatureArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePair:
     """The vectors of what people wrote after each prefix, and of the texts, in their order."""
 
-    human: FeatureArray  # [prefixes, d]
-    generated: FeatureArray  # [m, d]
+    human: SingleArray  # [prefixes, d]
+    generated: SingleArray  # [m, d]
 
 
 def score_texts(
@@ -35,7 +35,7 @@ def score_texts(
     mauve: Mapping[str, Any] | None = None,
 ) -> tuple[ScoreEntry, ...]:
     """The statistics asked for, by family, and MAUVE where there are features to compare."""
-    entries = []
+    entries: list[ScoreEntry] = []
     if features is not None and mauve is not None:
         found = mauve_scores(
             features.human,
@@ -47,5 +47,11 @@ def score_texts(
         )
         entries.append(mauve_entry(mauve["kmeans_seeds"], found))
     for family in statistics:
-        entries += summarize(FAMILIES[family](texts, resampling), texts, resampling)
+        entries += summarize(get_statistic(family)(texts, resampling), texts, resampling)
+    twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
+    if twice:
+        raise InvalidInputError(
+            f"scores of one set of texts must have different names; got {twice[0]!r} twice, from "
+            f"scoring.statistics {list(statistics)}. Rename the score in the plug-in that gives it."
+        )
     return tuple(entries)

@@ -1,6 +1,6 @@
 """Statistics of a set of texts, in the two shapes that all of them have.
 
-Ratio   a sum over texts divided by another, such as tokens refused a token: resampled exactly
+Ratio   a sum over texts divided by another, such as tokens rejected a token: resampled exactly
 Whole   anything else, such as the number of distinct words: recomputed with each block left out
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, IntArray
+from bat.arrays import FloatArray, IntArray
 
 
 def _unchanged(values: FloatArray) -> FloatArray:

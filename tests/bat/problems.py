@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 import bat
-
-FloatArray = npt.NDArray[np.float64]
+from bat.arrays import FloatArray
 
 # The paper's example: hidden size 1, three tokens, exp(delta) = 1.9.
 TOY_WEIGHT = np.array([[0.55], [0.71], [0.29]])

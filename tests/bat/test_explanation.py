@@ -9,7 +9,7 @@ import bat
 from tests.bat.problems import TOY_THRESHOLD, random_model, toy
 
 
-def test_a_refused_token_comes_with_its_witness() -> None:
+def test_a_rejected_token_comes_with_its_witness() -> None:
     basis, probs = toy()
     told = bat.explain(basis, probs, 0, TOY_THRESHOLD)
     assert told.verdict is bat.Verdict.REJECT
@@ -19,7 +19,7 @@ def test_a_refused_token_comes_with_its_witness() -> None:
     assert basis.rows @ q == pytest.approx(basis.rows @ probs[0], abs=1e-12)
     assert (q <= probs[0] / (1 - TOY_THRESHOLD) * (1 + 1e-9)).all()
     words = str(told)
-    assert "refused" in words
+    assert "rejected" in words
     assert "0.425049" in words
     assert "at most 1.9 times" in words
     assert "token 1: 0.498096 becomes 0.703139" in words
@@ -52,7 +52,7 @@ def test_a_token_above_the_threshold_needs_no_program() -> None:
     assert told.verdict is bat.Verdict.ACCEPT
     assert not told.needed_program
     assert "outright" in str(told)
-    assert "no threshold refuses it" in str(told)
+    assert "no threshold rejects it" in str(told)
 
 
 def test_a_threshold_within_rounding_is_called_undecided() -> None:

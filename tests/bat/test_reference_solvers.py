@@ -13,7 +13,7 @@ from bat.certificates import expand
 from bat.errors import SolverUnavailableError
 from bat.program import Goal, Program, Solver, Status
 from bat.solvers import cbc, highs
-from bat.solvers._reference import answer_from_solution, polish
+from bat.solvers.reference import answer_from_solution, polish
 from tests.exact import (
     Problem,
     check_interval,

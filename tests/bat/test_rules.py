@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bat.errors import InvalidInputError
-from bat.rules import Summary, ThresholdRule, get_rule, get_rule_class, rule_names
+from bat.rules import Summary, ThresholdRule, get_rule, get_rule_form, rule_names
 from bat.validation import softmax
 
 EXAMPLES = {
@@ -55,7 +55,7 @@ def test_a_rule_survives_text_and_pickle(name):
     assert rule.basis_aware == name.startswith("ba-")
     assert get_rule(str(rule)) == rule
     assert pickle.loads(pickle.dumps(rule)) == rule
-    assert get_rule_class(name) is type(rule)
+    assert get_rule_form(name) == rule.form
     with pytest.raises(AttributeError):
         rule.parameter = 0.5
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bat.errors import InvalidInputError
-from bat.rules import Summary, TokenFacts, get_rule_class, rule_names
+from bat.rules import Summary, TokenFacts, get_rule_form, rule_names
 from bat.validation import softmax
 
 
@@ -15,11 +15,11 @@ def distributions() -> np.ndarray:
     return softmax(np.round(np.random.default_rng(1).normal(size=(200, 30))))
 
 
-@pytest.mark.parametrize("name", [name for name in rule_names() if not get_rule_class(name).basis_aware])
+@pytest.mark.parametrize("name", [name for name in rule_names() if not get_rule_form(name).basis_aware])
 def test_stored_facts_invert_plain_rules_bit_for_bit(name: str) -> None:
     probs = distributions()
     own = probs[np.arange(200), np.arange(200) % 30]
-    rule = get_rule_class(name)
+    rule = get_rule_form(name)
     facts = TokenFacts.of(Summary(probs), own)
     expected = rule.critical_parameter(probs, own)
     np.testing.assert_array_equal(rule.critical_parameter(facts, own), expected)
@@ -34,7 +34,7 @@ def test_stored_facts_answer_for_thresholds_that_tie_with_probabilities() -> Non
     facts = TokenFacts.of(Summary(probs), critical, own)
     assert 0 < facts.ties_kept.sum() < 200
     for name in rule_names():
-        rule = get_rule_class(name)
+        rule = get_rule_form(name)
         if rule.basis_aware:
             expected = rule.critical_parameter(probs, critical, own)
             np.testing.assert_array_equal(rule.critical_parameter(facts, critical, own), expected)
@@ -45,8 +45,8 @@ def test_stored_facts_refuse_questions_they_cannot_answer() -> None:
     own = probs[:, 3].copy()
     facts = TokenFacts.of(Summary(probs), own)
     with pytest.raises(InvalidInputError, match="in row 0; got"):
-        get_rule_class("nucleus").critical_parameter(facts, own * 0.9)
+        get_rule_form("nucleus").critical_parameter(facts, own * 0.9)
     with pytest.raises(InvalidInputError, match="only about the level"):
-        get_rule_class("ba-top-k").critical_parameter(facts, own)  # another convention at ties
+        get_rule_form("ba-top-k").critical_parameter(facts, own)  # another convention at ties
     with pytest.raises(InvalidInputError, match="these are about critical thresholds"):
-        get_rule_class("typical").critical_parameter(TokenFacts.of(Summary(probs), own, own), own)
+        get_rule_form("typical").critical_parameter(TokenFacts.of(Summary(probs), own, own), own)

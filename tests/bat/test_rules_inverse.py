@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bat.rules import ThresholdRule, get_rule, get_rule_class
+from bat.rules import ThresholdRule, get_rule, get_rule_form
 
 RISING = ["epsilon", "eta", "min-p"]
 FALLING = ["top-k", "nucleus"]
@@ -17,7 +17,7 @@ ROUNDED = {"eta", "min-p"}  # their boundary is a rounded formula: not tested wi
 def critical(name, distribution, levels, token_probs=None):
     """Critical parameters of several tokens of one distribution."""
     probs = np.tile(np.array(distribution, dtype=np.float64), (len(levels), 1))
-    return get_rule_class(name).critical_parameter(probs, levels, token_probs)
+    return get_rule_form(name).critical_parameter(probs, levels, token_probs)
 
 
 def parameters_to_try(name, distribution, boundaries):
@@ -181,7 +181,7 @@ def test_rules_without_a_parameter():
 def test_a_whole_curve_comes_from_one_pass():
     probs = np.random.default_rng(3).dirichlet(np.full(30, 0.3), size=200)
     token_probs = probs[:, 4]
-    rule_class = get_rule_class("eta")
+    rule_class = get_rule_form("eta")
     grid = np.linspace(0.01, 0.9, 17)
     curve = rule_class.rejects(rule_class.critical_parameter(probs, token_probs)[:, None], grid).mean(axis=0)
     literal = [(token_probs < rule_class(value).thresholds(probs)).mean() for value in grid]

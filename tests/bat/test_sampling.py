@@ -7,6 +7,8 @@ import pytest
 
 import bat
 from bat._wheel import BLOCK, Wheel
+from bat.program import Answer, Goal, Program
+from bat.solvers.certified import CertifiedSolver
 from tests.bat.problems import TOY_LOGITS, random_model, toy
 
 
@@ -206,3 +208,42 @@ def test_bad_input(change: dict[str, object], message: str) -> None:
     }
     with pytest.raises(bat.InvalidInputError, match=message):
         bat.sample(**arguments)  # type: ignore[arg-type]
+
+
+class Counting(CertifiedSolver):
+    """A solver of somebody's own, which counts the programs it is given."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.solved = 0
+
+    def solve(self, program: Program, goal: Goal, prepared: object = None) -> Answer:
+        self.solved += 1
+        return super().solve(program, goal, prepared)
+
+
+def test_the_exact_fallback_asks_the_solver_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(3)
+    basis = bat.Basis.from_matrix(generator.normal(size=(60, 20)), 6)
+    logits = np.repeat(generator.normal(scale=2.0, size=(1, 60)), 40, axis=0)
+    rule, numbers = bat.get_rule("ba-eta=0.2"), bat.uniforms(keys(40), 0, 2)
+    options = {"max_tries": 1, "fallback": "exact", "threads": 1}
+    expected = bat.sample(basis, logits, rule, numbers, **options)  # type: ignore[arg-type]
+    fell_back = expected.acceptance == bat.Acceptance.EXACT_FALLBACK
+    assert fell_back.sum() > 3
+    assert expected.programs[fell_back].max() > 1  # the fallback has programs of its own to solve
+
+    own = Counting()
+    counted = bat.sample(basis, logits, rule, numbers, solver=own, **options)  # type: ignore[arg-type]
+    assert counted.tokens.tolist() == expected.tokens.tolist()
+    assert own.solved == counted.programs.sum()
+
+    def used(*arguments: object) -> None:
+        raise AssertionError("another solver was used")
+
+    monkeypatch.setattr(CertifiedSolver, "solve", used)
+    highs = bat.sample(basis, logits, rule, numbers, solver="highs", **options)  # type: ignore[arg-type]
+    assert highs.tokens.tolist() == expected.tokens.tolist()
+    assert highs.undecided.sum() == 0

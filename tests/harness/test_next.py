@@ -11,8 +11,8 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 import bat
+from bat.arrays import FloatArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
 from bat.rules import get_rule
 from bat.thresholds import Decisions, Verdict
 from harness import cli

@@ -55,14 +55,14 @@ def test_explains_every_rejection(capsys: pytest.CaptureFixture[str]) -> None:
     assert "".join(piece["text"] for piece in continuation["tokens"]) == continuation["text"]
     printed = run(capsys, *arguments)
     assert printed.count("before token") == len(refused)
-    assert printed.count("the model's output is also explained") == len(refused)
+    assert printed.count("it is rejected: the model's output is also explained") == len(refused)
 
 
 def test_plain_rules_reject_without_programs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = run(capsys, "--method", "epsilon=0.02", "--explain")
     assert "programs" not in printed
     assert "Rejected tokens, in the order they were drawn" in printed
-    assert "also explained" not in printed
+    assert "it is rejected:" not in printed
     assert "No token was rejected." in run(capsys, "--method", "ancestral", "--explain")
 
 

@@ -9,10 +9,11 @@ import pytest
 import torch
 from mauve.utils import featurize_tokens_from_model
 
+from bat.arrays import SingleArray
 from bat.errors import BatError, InvalidInputError
 from tests.workers import tiny_models
 from workers import models
-from workers.features import FeatureArray, featurize
+from workers.features import featurize
 from workers.models import LanguageModel
 
 TEXTS = [
@@ -285,7 +286,7 @@ def test_shuffled_words_change_the_features_of_the_demo_model(demo_model: Langua
     features = featurize(demo_model, human + shuffled, batch_size=8, cache=None)
     assert features.shape == (8, 576)
 
-    def cosine(a: FeatureArray, b: FeatureArray) -> float:
+    def cosine(a: SingleArray, b: SingleArray) -> float:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
     # Padding and rounding alone leave a cosine of 0.9999 and more.

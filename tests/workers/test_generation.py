@@ -189,6 +189,10 @@ def test_prefixes_that_cannot_be_continued(fake: LanguageModel, opening: Opening
         ({"batch_size": 2.5}, "batch_size must be an integer"),
         ({"constraints": -1}, "constraints must be an integer of at least 0"),
         ({"fallback": "random"}, "fallback must be one of greedy, exact"),
+        (
+            {"solver": "hihgs"},
+            "solver must be one of certified, highs, cbc; got 'hihgs'. Did you mean 'highs'",
+        ),
     ],
 )
 def test_settings_that_mean_nothing(change: dict[str, object], message: str) -> None:

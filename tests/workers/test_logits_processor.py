@@ -98,15 +98,15 @@ def test_undecided_tokens_go_where_the_caller_says(fake: models.LanguageModel, l
         return processor(PROMPTS, logits).isfinite().numpy(), processor
 
     whole, _ = left()
-    refused, _ = left(max_programs=3, undecided="refuse")
+    rejected, _ = left(max_programs=3, undecided="reject")
     accepted, processor = left(max_programs=3, undecided="accept")
     for row, found in enumerate(processor.sets):
         assert found.undecided.size
-        np.testing.assert_array_equal(np.flatnonzero(accepted[row] & ~refused[row]), found.undecided)
-    assert whole[refused].all()
+        np.testing.assert_array_equal(np.flatnonzero(accepted[row] & ~rejected[row]), found.undecided)
+    assert whole[rejected].all()
     assert accepted[whole].all()
     with pytest.raises(
-        UndecidedError, match=r"of row 0 are not, after 3 programs .* choose undecided='refuse'"
+        UndecidedError, match=r"of row 0 are not, after 3 programs .* choose undecided='reject'"
     ):
         left(max_programs=3)
     assert issubclass(UndecidedError, BatError)
@@ -114,9 +114,9 @@ def test_undecided_tokens_go_where_the_caller_says(fake: models.LanguageModel, l
 
 def test_the_choice_is_checked(fake: models.LanguageModel) -> None:
     with pytest.raises(
-        InvalidInputError, match=r"error, refuse, accept; got 'refused'. Did you mean refuse\?"
+        InvalidInputError, match=r"error, reject, accept; got 'rejected'. Did you mean reject\?"
     ):
-        CandidateSetProcessor(fake, "ba-eta=0.05", undecided="refused")
+        CandidateSetProcessor(fake, "ba-eta=0.05", undecided="rejected")
 
 
 # On a real model. transformers computes in the type of the scores, float32 in `generate`; rules in float64.

@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Answer, Status
-from bat.rules import get_rule_class
+from bat.rules import get_rule_form
 from bat.thresholds import critical_thresholds
 from bat.validation import softmax
 from workers import measurement, models
@@ -91,7 +91,7 @@ def test_every_row_is_what_the_definition_says(name, documents, positions, reque
         # Equally likely tokens may change places with the batch's rounding; random weights give none.
         assert found.rank[row] == likelier.sum()
         assert found.mass_above[row] == pytest.approx(probs[0][likelier].sum(), rel=1e-4)
-        typical = get_rule_class("typical").critical_parameter(probs, probs[0, token : token + 1])
+        typical = get_rule_form("typical").critical_parameter(probs, probs[0, token : token + 1])
         assert found.mass_nearer[row] == pytest.approx(typical[0], rel=1e-4)
         threshold = critical_thresholds(language_model.basis(3), probs, [token])
         assert found.thresholds[3].lower[row] == pytest.approx(threshold.lower[0], rel=1e-3)

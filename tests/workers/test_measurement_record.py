@@ -11,7 +11,7 @@ import torch
 
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.rules import get_rule_class, rule_names
+from bat.rules import get_rule_form, rule_names
 from bat.validation import softmax
 from workers.corpora import open_corpus
 from workers.measurement import measure_rows
@@ -44,7 +44,7 @@ def measured(logits: np.ndarray, tokens: np.ndarray | None = None) -> tuple[Meas
 
 def assert_rules_follow(measurement: Measurement, probs: np.ndarray) -> None:
     for name in rule_names():
-        rule = get_rule_class(name)
+        rule = get_rule_form(name)
         for size in measurement.basis_sizes:
             found = measurement.critical_parameters(name, size)
             rows = measurement.get_thresholds(size)
@@ -142,7 +142,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         Measurement.from_columns(columns | {"entropie": columns["entropy"]})
     with pytest.raises(InvalidInputError, match=r"shape \[2\] for 'rank' beside 3 rows"):
         Measurement.from_columns(columns | {"rank": [1, 2]})
-    with pytest.raises(InvalidInputError, match="basis size 2 have 1 rows, the measurement 3"):
+    with pytest.raises(InvalidInputError, match="at 2 constraints have 1 rows, the measurement 3"):
         Measurement(
             **{name: columns[name] for name in columns if not name[-1].isdigit()},
             thresholds={2: measurement.select([0]).thresholds[2]},

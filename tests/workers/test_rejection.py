@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bat.errors import InvalidInputError
-from bat.rules import get_rule, get_rule_class, rule_names
+from bat.rules import get_rule, get_rule_form, rule_names
 from workers.bootstrap import Documents
 from workers.measurement_record import Measurement
 from workers.rejection import (
@@ -67,7 +67,7 @@ def tokens(
 
 def literal_rate(measurement: Measurement, name: str, parameter: float | None, end: int = 0) -> float:
     critical = measurement.critical_parameters(name)[end]
-    return float(np.mean([bool(get_rule_class(name).rejects(value, parameter)) for value in critical]))
+    return float(np.mean([bool(get_rule_form(name).rejects(value, parameter)) for value in critical]))
 
 
 def parameters_to_try(name: str, measurement: Measurement) -> np.ndarray:

@@ -10,10 +10,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, Protocol
 
-Split = Literal["test", "validation", "all"]
-SPLITS: tuple[Split, ...] = get_args(Split)
+from workers.names import Split
 
 # 64 bits: among the 8 million documents of OpenWebText, the chance that any two share an id is 2e-6.
 _ID_DIGITS = 16
@@ -46,7 +45,10 @@ class DocumentCounts:
 
 
 class TextSource(Protocol):
-    """Where the texts of a corpus come from; small enough to be sent to another process."""
+    """Where the texts of a corpus come from; small enough to be sent to another process.
+
+    A corpus of your own derives from this class. It must have `revision` and `texts`.
+    """
 
     @property
     def revision(self) -> str:
@@ -55,12 +57,14 @@ class TextSource(Protocol):
     @property
     def streamed(self) -> bool:
         """Whether there are too many texts to hold, so that they are taken in the order they come."""
+        return False
 
     def texts(self) -> Iterator[str | None]:
         """Read the texts afresh; None stands for a missing one."""
 
     def is_broken(self, text: str) -> bool:
         """Whether a text is too damaged to count as human writing."""
+        return False
 
 
 class DocumentReader:

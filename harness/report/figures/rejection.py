@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bat.errors import InvalidInputError
-from bat.rules import get_rule_class
-from bat.rules.falling import TopK
-from bat.rules.rising import RisingRule
+from bat.rules import Scale, get_rule_form
 from harness.report.figures import style
 from harness.report.parts import Picture
 
@@ -92,7 +90,7 @@ def _look(curve: Curve) -> style.Look:
 
 def _is_logarithmic(family: str) -> bool:
     """Whether a rule's parameter is chosen by its order of magnitude."""
-    return issubclass(get_rule_class(family), RisingRule | TopK)
+    return get_rule_form(family).scale is not Scale.LINEAR
 
 
 def _explain(figure: Figure, curves: Sequence[Curve]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import bat
-from bat.program import FloatArray
+from bat.arrays import FloatArray
 from harness.report.figures import style
 from harness.report.parts import Picture
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bat.rules import get_rule, get_rule_class
+from bat.rules import get_rule, get_rule_form
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
@@ -99,7 +99,7 @@ def _table(sources: Sources, name: str, measured: Measured) -> Table:
     columns = [
         (rule if size is None or len(measured.basis_sizes) == 1 else f"{rule} (c={size})", rule, size)
         for rule in RULES
-        for size in (measured.basis_sizes if get_rule_class(rule).basis_aware else (None,))
+        for size in (measured.basis_sizes if get_rule_form(rule).basis_aware else (None,))
     ]
     found = [
         parameters_at_rates(measurement, rule, RATES, size or 0, replicates=REPLICATES)

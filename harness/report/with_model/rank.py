@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from bat.arrays import FloatArray, SingleArray
 from bat.errors import InvalidInputError
-from bat.program import FloatArray
 from bat.rules import Rule, Summary
 from harness.report.figures.rank import RankLine
 from harness.report.figures.rank import rank as draw_ranks
 from harness.report.names import name_of
 from harness.report.parts import Picture
 from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, TokenizedDocument, draw_positions
-from workers.reading import LogitArray, read
+from workers.reading import read
 
 if TYPE_CHECKING:
     from workers.models import LanguageModel
@@ -136,7 +136,7 @@ def ranks_of_first_rows(matrix: FloatArray, counts: Sequence[int], tolerance: fl
     return ranks
 
 
-def _log_probabilities(logits: LogitArray, rule: Rule | None, floor: float) -> FloatArray:
+def _log_probabilities(logits: SingleArray, rule: Rule | None, floor: float) -> FloatArray:
     """Log-probabilities in float64, [N, v]; with a rule, those of the tokens it keeps, made to sum to one."""
     logs = np.empty(logits.shape, dtype=np.float64)
     for start in range(0, len(logits), _ROWS_AT_A_TIME):
@@ -154,7 +154,7 @@ def _log_probabilities(logits: LogitArray, rule: Rule | None, floor: float) -> F
 
 def _read_logits(
     language_model: LanguageModel, documents: Sequence[TokenizedDocument], count: int
-) -> LogitArray:
+) -> SingleArray:
     """Return the logits after ``count`` prefixes, [count, v], in an order of no meaning."""
     leading = max((document.leading for document in documents), default=0)
     longest = max(1, min(MAX_CONTEXT_TOKENS, language_model.info.context_length - leading))

@@ -1,25 +1,52 @@
 """Statistics of texts beside MAUVE, by the names that a sweep's scoring.statistics has for them.
 
-docs/scores.md defines every score. All n-grams are of the model's own tokens.
+docs/scores.md defines every score. All n-grams are of the model's own tokens. A statistic of your own is a
+function of the same shape: docs/extending.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from harness.scoring.resampling import Resampling
-from harness.scoring.statistic import Statistic
-from harness.scoring.statistics import distinct, length, perplexity, repetition, sampling, self_bleu, zipf
-from harness.scoring.texts import TextSet
+from bat.plugins import Registry
 
-Family = Callable[[TextSet, Resampling], list[Statistic]]
+if TYPE_CHECKING:
+    from harness.scoring.resampling import Resampling
+    from harness.scoring.statistic import Statistic
+    from harness.scoring.texts import TextSet
 
-FAMILIES: dict[str, Family] = {
-    "perplexity": perplexity.perplexity,
-    "repetition": repetition.repetition,
-    "distinct": distinct.distinct,
-    "zipf": zipf.zipf,
-    "self-bleu": self_bleu.self_bleu,
-    "length": length.length,
-    "sampling": sampling.sampling,
-}
+    Family = Callable[[TextSet, Resampling], list[Statistic]]
 
-__all__ = ["FAMILIES", "Family"]
+# Named, not imported: whoever checks a sweep needs the names alone.
+STATISTICS: Registry[Family] = Registry(
+    group="bat_harness.statistics",
+    noun="statistic",
+    builtins={
+        "perplexity": "harness.scoring.statistics.perplexity:perplexity",
+        "repetition": "harness.scoring.statistics.repetition:repetition",
+        "distinct": "harness.scoring.statistics.distinct:distinct",
+        "zipf": "harness.scoring.statistics.zipf:zipf",
+        "self-bleu": "harness.scoring.statistics.self_bleu:self_bleu",
+        "length": "harness.scoring.statistics.length:length",
+        "sampling": "harness.scoring.statistics.sampling:sampling",
+    },
+    accepts=callable,
+    requirement="must be a function of a TextSet and a Resampling that gives a list of Ratio and Whole",
+)
+STATISTIC_NAMES = tuple(STATISTICS.builtins)
+
+
+def check_statistic(name: str) -> str:
+    """Return the name of a statistic if there is one."""
+    return STATISTICS.check(name)
+
+
+def get_statistic(name: str) -> Family:
+    """Return the function that computes the scores of that name."""
+    return STATISTICS.get(name)
+
+
+def provenance(name: str) -> dict[str, str] | None:
+    """Return what scores must record about where they came from: None for the project's own."""
+    return STATISTICS.provenance(name)

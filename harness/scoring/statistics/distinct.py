@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, IntArray, Resampling
+from bat.arrays import FloatArray, IntArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Statistic, Whole
 from harness.scoring.statistics.ngrams import NGrams, ngrams
 from harness.scoring.texts import TextSet

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.scoring.resampling import IntArray
+from bat.arrays import IntArray
 from harness.scoring.texts import TextSet
 
 LARGEST_ORDER = 4

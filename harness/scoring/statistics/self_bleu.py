@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, IntArray, Resampling
+from bat.arrays import FloatArray, IntArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Statistic
 from harness.scoring.statistics.ngrams import LARGEST_ORDER, NGrams, ngrams
 from harness.scoring.texts import TextSet
@@ -22,16 +23,16 @@ def self_bleu(texts: TextSet, resampling: Resampling) -> list[Statistic]:
     Texts without tokens are like nothing, and are neither scored nor compared with.
     """
     sampled = evenly_spaced(len(texts), LARGEST_SAMPLE)
-    written = np.array([place for place in sampled.tolist() if len(texts.token_ids[place])], dtype=np.int64)
+    written = np.array([text for text in sampled.tolist() if len(texts.token_ids[text])], dtype=np.int64)
     scores, counted = np.zeros(len(texts)), np.zeros(len(texts))
     if len(written) > 1:
-        scores[written] = bleu_against_others([texts.token_ids[place] for place in written.tolist()])
+        scores[written] = bleu_against_others([texts.token_ids[text] for text in written.tolist()])
         counted[written] = 1.0
     return [Ratio("self-bleu", scores, counted)]
 
 
 def evenly_spaced(count: int, largest: int) -> IntArray:
-    """At most `largest` of the places 0 to `count` - 1, the first among them, at equal distances."""
+    """At most `largest` of the indices 0 to `count` - 1, the first among them, at equal distances."""
     taken = min(count, largest)
     return np.arange(taken) * count // max(1, taken)
 

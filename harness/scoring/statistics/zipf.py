@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.scoring.resampling import IntArray, Resampling
+from bat.arrays import IntArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Statistic, Whole
 from harness.scoring.statistics.ngrams import ngrams
 from harness.scoring.texts import TextSet
@@ -16,8 +17,8 @@ def zipf(texts: TextSet, resampling: Resampling) -> list[Statistic]:
     """`zipf`: Zipf's coefficient over all texts together (as Holtzman et al. 2020)."""
     tokens = next(ngrams(texts.token_ids, largest=1))
     blocks = resampling.blocks()[texts.places][tokens.texts]
-    places = blocks * tokens.distinct + tokens.ids
-    counts = np.bincount(places, minlength=resampling.block_count * tokens.distinct)
+    cells = blocks * tokens.distinct + tokens.ids
+    counts = np.bincount(cells, minlength=resampling.block_count * tokens.distinct)
     by_block = counts.reshape(resampling.block_count, tokens.distinct)
     total = by_block.sum(axis=0)
     left_out = np.array([coefficient(total - block) for block in by_block])

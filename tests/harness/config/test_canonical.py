@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bat.rules import get_rule_class, rule_names
+from bat.rules import get_rule_form, rule_names
 from harness.config import expand, from_identity, load_config, parse_config, run_identity, to_yaml
 from harness.jobs import canonical_json
 from tests.harness.config.sweeps import SWEEP, changed
@@ -67,14 +67,14 @@ matches = st.fixed_dictionaries({"method": st.just("eta"), "parameter": several}
     lambda to: {"match": to}
 )
 # Those whose parameter is a fraction.
-rules = [name for name in rule_names() if "top-k" not in name and not get_rule_class(name).takes_no_parameter]
+rules = [name for name in rule_names() if "top-k" not in name and not get_rule_form(name).takes_no_parameter]
 
 
 @st.composite
 def sweeps(draw: st.DrawFn) -> dict[str, Any]:
     methods: list[dict[str, Any]] = []
     for number, rule in enumerate(draw(st.lists(st.sampled_from(rules), min_size=1, max_size=4))):
-        aware = get_rule_class(rule).basis_aware
+        aware = get_rule_form(rule).basis_aware
         parameter = draw(st.one_of(choices, matches) if aware else choices)
         methods.append({"name": f"m{number}", "rule": rule, "parameter": parameter})
         if aware and draw(st.booleans()):

@@ -11,12 +11,15 @@ import jsonschema
 import pytest
 import yaml
 
-from bat.sampling import FALLBACKS
+from bat.acceptance import FALLBACKS
+from bat.rules import builtin_rule_names
 from bat.solvers import SOLVER_NAMES
 from harness.config import expand, load_config, measurements, parse_config, summarize, to_yaml
 from harness.config.document import json_schema
 from harness.config.experiment import Features, Generation, Prefixes
-from harness.config.sections import Dtype, Fallback, Solver, Split
+from harness.config.schema import SweepConfig
+from harness.config.sections import Dtype, Fallback, Split
+from harness.scoring.statistics import STATISTIC_NAMES
 from tests.harness.config.sweeps import ROOT
 from workers import devices, features, prefixes
 from workers.corpora import SPLITS
@@ -156,7 +159,10 @@ def test_names_are_those_that_the_workers_know() -> None:
     assert set(typing.get_args(Split)) == set(SPLITS)
     assert set(typing.get_args(Dtype)) == set(devices.DTYPES)
     assert set(typing.get_args(Fallback)) == set(FALLBACKS)
-    assert set(typing.get_args(Solver)) == set(SOLVER_NAMES)
+    sections = SweepConfig.model_json_schema()["$defs"]
+    assert sections["Generation"]["properties"]["solver"]["examples"] == list(SOLVER_NAMES)
+    assert sections["Scoring"]["properties"]["statistics"]["items"]["examples"] == list(STATISTIC_NAMES)
+    assert sections["Method"]["properties"]["rule"]["examples"] == list(builtin_rule_names())
 
 
 def test_defaults_are_those_of_the_workers() -> None:
@@ -173,3 +179,11 @@ def test_defaults_are_those_of_the_workers() -> None:
 def test_paths_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CONFIGS)
     assert load_config(Path("demo.yaml")).config == load_config(CONFIGS / "demo.yaml").config
+
+
+def test_the_json_schema_is_open_to_plugins() -> None:
+    sweep = yaml.safe_load((CONFIGS / "smoke.yaml").read_text(encoding="utf-8"))
+    sweep["generation"] = {"solver": "mine"}
+    sweep["scoring"] = {"statistics": ["length", "mine"]}
+    sweep["methods"] = [{"rule": "my_module:MyRule", "parameter": 0.5}]
+    jsonschema.validate(sweep, json.loads(json_schema()))

@@ -5,7 +5,7 @@ import pytest
 
 from bat.basis import Basis
 from bat.errors import InvalidInputError
-from bat.rules import get_rule_class
+from bat.rules import get_rule_form
 from bat.validation import softmax
 from harness.explore import preview
 from harness.explore.preview import match_all, run_preview
@@ -27,7 +27,7 @@ def test_each_of_the_papers_choices_is_matched() -> None:
     ]
     probs = softmax(logits)
     for row in rows:
-        plain = get_rule_class(row.rule)
+        plain = get_rule_form(row.rule)
         critical = plain.critical_parameter(probs, probs[np.arange(150), tokens])
         assert row.rejection_rate == pytest.approx(np.mean(plain.rejects(critical, row.parameter)))
         assert 0.0 < row.rejection_rate < 1.0

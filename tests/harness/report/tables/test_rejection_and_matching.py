@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bat.rules import get_rule_class
+from bat.rules import get_rule_form
 from harness.report.parts import Cell, Missing, Table
 from harness.report.results import Measured
 from harness.report.tables.matching import matching
@@ -28,7 +28,7 @@ def only(parts: list[Table | Missing]) -> Table:
 
 def literal_rate(measurement: Measurement, rule: str, parameter: float) -> float:
     critical = measurement.critical_parameters(rule).certain
-    return float(np.mean([bool(get_rule_class(rule).rejects(one, parameter)) for one in critical]))
+    return float(np.mean([bool(get_rule_form(rule).rejects(one, parameter)) for one in critical]))
 
 
 def test_parameters_have_the_rates_of_their_rows() -> None:
@@ -92,7 +92,7 @@ def test_undecided_tokens_are_counted() -> None:
     columns["upper_20"] = np.where(np.arange(100) < 10, 1.0, columns["upper_20"])
     wide = Measurement.from_columns(columns)
     table = only(rates(make_sources(make_results(), wide)))
-    rule = get_rule_class("ba-eta")
+    rule = get_rule_form("ba-eta")
     certain, possible = (rule.rejects(side, 0.02) for side in wide.critical_parameters("ba-eta"))
     open_ones = sum(bool(maybe) and not sure for sure, maybe in zip(certain, possible, strict=True))
     assert 0 < open_ones <= 10

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import typing
-
 import numpy as np
 import pytest
 
 from harness.config import experiment
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Whole
-from harness.scoring.statistics import FAMILIES
+from harness.scoring.statistics import STATISTIC_NAMES, get_statistic
 from harness.scoring.summarize import summarize
 from harness.scoring.texts import TextSet
 from tests.harness.scoring.statistics.text_sets import make_texts, make_trace, random_token_ids
@@ -50,13 +48,13 @@ def with_traces(token_ids: list[list[int]], places: list[int] | None = None) -> 
 
 
 def test_the_families_are_those_a_sweep_can_name() -> None:
-    assert set(FAMILIES) == set(typing.get_args(experiment.Statistic))
+    assert set(NAMES) == set(STATISTIC_NAMES) == set(experiment.Scoring().statistics)
 
 
 @pytest.mark.parametrize("family", NAMES)
 def test_names(family: str) -> None:
     texts = with_traces(random_token_ids(0, 8))
-    assert [found.name for found in FAMILIES[family](texts, Resampling(8, 0))] == NAMES[family]
+    assert [found.name for found in get_statistic(family)(texts, Resampling(8, 0))] == NAMES[family]
 
 
 @pytest.mark.parametrize("family", NAMES)
@@ -64,7 +62,7 @@ def test_names(family: str) -> None:
 def test_texts_without_any_token_are_not_defined_where_tokens_are_needed(family: str, resamples: int) -> None:
     texts = with_traces([[], [], []])
     resampling = Resampling(3, resamples)
-    for entry in summarize(FAMILIES[family](texts, resampling), texts, resampling):
+    for entry in summarize(get_statistic(family)(texts, resampling), texts, resampling):
         assert (entry.value is not None) == (entry.name in OF_TEXTS), entry.name
         assert entry.low is None, entry.name  # all texts are alike, and not one differs under resampling
 
@@ -73,7 +71,7 @@ def test_texts_without_any_token_are_not_defined_where_tokens_are_needed(family:
 def test_one_prefix_has_values_and_no_interval(family: str) -> None:
     texts = with_traces([[1, 2, 1, 2, 1, 2], [3, 4, 5], [1, 2, 1, 2, 9]], places=[0, 0, 0])
     resampling = Resampling(1, 10)
-    entries = summarize(FAMILIES[family](texts, resampling), texts, resampling)
+    entries = summarize(get_statistic(family)(texts, resampling), texts, resampling)
     assert [entry.name for entry in entries] == NAMES[family]
     for entry in entries:
         assert (entry.value is None) == (entry.name in ("pivots", "passes"))  # there are no programs
@@ -85,7 +83,7 @@ def test_one_prefix_has_values_and_no_interval(family: str) -> None:
 def test_one_value_is_left_for_each_block(family: str) -> None:
     texts = with_traces(random_token_ids(2, 45), places=[place % 30 for place in range(45)])
     resampling = Resampling(30, 0)
-    for statistic in FAMILIES[family](texts, resampling):
+    for statistic in get_statistic(family)(texts, resampling):
         if isinstance(statistic, Whole):
             assert statistic.left_out.shape == (20,)
         else:
@@ -109,7 +107,7 @@ def test_the_same_texts_give_the_same_entries_and_other_texts_others(family: str
         logs = np.log(random.uniform(0.1, 1, size=len(rows))).tolist()
         texts = make_texts(token_ids, likelihood=(rows, logs), traces=traces)
         resampling = Resampling(30, 20)
-        return list(summarize(FAMILIES[family](texts, resampling), texts, resampling))
+        return list(summarize(get_statistic(family)(texts, resampling), texts, resampling))
 
     assert entries(3) == entries(3)
     assert entries(3) != entries(4)

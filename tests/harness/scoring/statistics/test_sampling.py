@@ -8,7 +8,7 @@ import pytest
 from bat.acceptance import Acceptance
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio
-from harness.scoring.statistics import FAMILIES
+from harness.scoring.statistics import get_statistic
 from harness.scoring.texts import TextSet
 from tests.harness.scoring.statistics.text_sets import find, make_texts, make_trace, value_of
 
@@ -48,7 +48,7 @@ def test_ways_of_acceptance_are_shares_of_tokens(name: str, way: Acceptance) -> 
 
 def test_every_token_was_accepted_in_one_way() -> None:
     texts = traced(1)
-    statistics = FAMILIES["sampling"](texts, Resampling(texts.prefixes, 0))
+    statistics = get_statistic("sampling")(texts, Resampling(texts.prefixes, 0))
     ways = [found.name for found in statistics if found.name.startswith("accepted-")]
     assert len(ways) == len(Acceptance)
     assert sum(value_of("sampling", name, texts) for name in ways) == pytest.approx(1)
@@ -89,4 +89,4 @@ def test_plain_rules_solve_no_programs() -> None:
 
 
 def test_people_do_not_sample() -> None:
-    assert FAMILIES["sampling"](make_texts([[1, 2]]), Resampling(1, 0)) == []
+    assert get_statistic("sampling")(make_texts([[1, 2]]), Resampling(1, 0)) == []

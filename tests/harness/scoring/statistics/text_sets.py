@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.scoring.resampling import FloatArray, Resampling
+from bat.arrays import FloatArray
+from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Whole
-from harness.scoring.statistics import FAMILIES
+from harness.scoring.statistics import get_statistic
 from harness.scoring.texts import TextSet, TokenLikelihood
 from workers.traces import Trace
 
@@ -75,7 +76,7 @@ def make_trace(token_ids: Sequence[int], **columns: Sequence[int]) -> Trace:
 
 def find(family: str, name: str, texts: TextSet, resampling: Resampling | None = None) -> Ratio | Whole:
     """The one statistic of that name."""
-    found = FAMILIES[family](texts, resampling or Resampling(texts.prefixes, 0))
+    found = get_statistic(family)(texts, resampling or Resampling(texts.prefixes, 0))
     (statistic,) = [statistic for statistic in found if statistic.name == name]
     return statistic
 

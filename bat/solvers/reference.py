@@ -1,4 +1,7 @@
-"""What the reference solvers share: the program as they are given it, the answer made of what they return.
+"""The program as solvers of linear programs are given it, and the answer made of what they return.
+
+HiGHS and CBC share this, and so may a solver of your own: ``state`` writes a program down,
+``answer_from_solution`` gives the interval that a solution proves.
 
 HiGHS and CBC work to absolute tolerances, so everything depends on the units. In ``state`` they are:
 
@@ -21,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from bat._balance import DEPENDENT, UNIT, weighted_sum
+from bat.arrays import FloatArray, IntArray
 from bat.certificates import certify_direction, compress, lower_bound, upper_bound
-from bat.program import Answer, Certificate, Effort, FloatArray, Goal, IntArray, Program, Status
+from bat.program import Answer, Certificate, Effort, Goal, Program, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,9 @@ def answer_from_solution(
         better = polish(program, directions[0], guesses[0])
         directions, guesses = [*directions, better[0]], [*guesses, better[1]]
     bounds = [certify_direction(program, y) for y in directions or [first]]
-    lower, proof = max(bounds, key=lambda found: found[0])
+    lower, proof = max(bounds, key=lambda pair: pair[0])
     reached = [upper_bound(program, phi) for phi in guesses or [np.ones_like(program.probs)]]
-    upper, phi = min(reached, key=lambda found: found[0])
+    upper, phi = min(reached, key=lambda pair: pair[0])
     # The bound 1 needs no proof (phi = 1 everywhere is always feasible), so no fractions are kept for it.
     none = Certificate(proof, np.empty(0, dtype=np.int64), np.empty(0))
     certificate = compress(program, proof, phi) if upper < 1.0 else none

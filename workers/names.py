@@ -1,0 +1,11 @@
+"""Names that sweeps use too, apart from what they stand for: whoever checks a sweep needs no torch."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Split = Literal["test", "validation", "all"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+DTYPE_NAMES: tuple[Dtype, ...] = get_args(Dtype)
