@@ -14,7 +14,6 @@ the project's own.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from bat.errors import InvalidInputError
+from bat.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -84,8 +84,7 @@ class Registry(Generic[Entry]):
     def unknown(self, name: str, names: tuple[str, ...], aliases: tuple[str, ...] = ()) -> InvalidInputError:
         """The error for a name that leads nowhere, with the nearest name that does lead somewhere."""
         spelled = name.strip().lower().replace("_", "-")
-        near = difflib.get_close_matches(spelled, [*names, *aliases], n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else " Plug-ins must be installed on every machine."
+        guess = did_you_mean(spelled, [*names, *aliases]) or " Plug-ins must be installed on every machine."
         return InvalidInputError(f"{self.noun} must be one of {', '.join(names)}; got {name!r}.{guess}")
 
     def provenance(self, name: str) -> dict[str, str] | None:

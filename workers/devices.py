@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import torch
 
 from bat.errors import InvalidInputError
+from bat.suggestions import did_you_mean
 from workers.names import DTYPE_NAMES
 
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_NAMES}
@@ -16,9 +16,8 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_N
 def resolve_dtype(dtype: str) -> torch.dtype:
     """Return the number type of that name."""
     if dtype not in DTYPES:
-        close = difflib.get_close_matches(str(dtype), DTYPES, n=1)
-        advice = f" Did you mean {close[0]}?" if close else ""
-        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.{advice}")
+        guess = did_you_mean(dtype, DTYPES)
+        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}.{guess}")
     return DTYPES[dtype]
 
 

@@ -13,7 +13,6 @@ Misbehaviour changes no result, so it is no part of the model's name or fingerpr
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import time
@@ -26,6 +25,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from bat.errors import InvalidInputError
+from bat.suggestions import did_you_mean
 
 PREFIX = "fake:"
 END_OF_TEXT = "<|endoftext|>"
@@ -101,9 +101,8 @@ def parse(name: str) -> Recipe:
         key, _, text = (piece.strip() for piece in part.partition("="))
         if key not in _LEAST:
             known = [field.name for field in fields(Recipe)]
-            close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            advice = f"Did you mean {close[0]}?" if close else f"The keys are {', '.join(known)}."
-            raise InvalidInputError(f"A fake model has no key {key!r}; got it in {name!r}. {advice}")
+            advice = did_you_mean(key, known, cutoff=0.5) or f" The keys are {', '.join(known)}."
+            raise InvalidInputError(f"A fake model has no key {key!r}; got it in {name!r}.{advice}")
         if key in given:
             raise InvalidInputError(f"Each key of a fake model stands once; got {key} twice in {name!r}.")
         given[key] = _read_number(key, text, name)

@@ -7,8 +7,6 @@ therefore hundreds of times slower.
 
 from __future__ import annotations
 
-import difflib
-
 import numpy as np
 import torch
 from transformers import LogitsProcessor, PreTrainedModel
@@ -18,6 +16,7 @@ from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, CandidateSet, candidate_set
 from bat.errors import BatError, InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule, get_rule
+from bat.suggestions import did_you_mean
 from bat.validation import softmax
 from workers.assets import cache_folder
 from workers.models import LanguageModel
@@ -51,10 +50,9 @@ class CandidateSetProcessor(LogitsProcessor):
         threads: int | None = None,
     ) -> None:
         if undecided not in UNDECIDED:
-            close = difflib.get_close_matches(str(undecided), UNDECIDED, n=1)
-            advice = f" Did you mean {close[0]}?" if close else ""
+            guess = did_you_mean(undecided, UNDECIDED)
             raise InvalidInputError(
-                f"undecided must be one of {', '.join(UNDECIDED)}; got {undecided!r}.{advice}"
+                f"undecided must be one of {', '.join(UNDECIDED)}; got {undecided!r}.{guess}"
             )
         self.rule = as_rule(rule)
         self.basis = prepare_basis(model, self.rule, constraints)

@@ -7,7 +7,6 @@ rule rejects the token follows from them bit for bit, with neither the model nor
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from bat.errors import InvalidInputError
 from bat.program import Status
 from bat.rules import TokenFacts, get_rule_form
 from bat.rules.facts import as_levels
+from bat.suggestions import did_you_mean
 
 _Record = TypeVar("_Record", "Thresholds", "Measurement")
 
@@ -164,9 +164,7 @@ class Measurement:
                 by_size.setdefault(int(suffixed[2]), {})[suffixed[1]] = values
             else:
                 known = [*_names(cls), *(f"{column}_20" for column in _names(Thresholds))]
-                near = difflib.get_close_matches(name, known, n=1)
-                guess = f" Did you mean {near[0]!r}?" if near else ""
-                raise InvalidInputError(f"a measurement has no column {name!r}.{guess}")
+                raise InvalidInputError(f"a measurement has no column {name!r}.{did_you_mean(name, known)}")
         thresholds = {size: _build(Thresholds, found, f"_{size}") for size, found in by_size.items()}
         return _build(cls, own, "", thresholds=thresholds)
 

@@ -9,7 +9,6 @@ openai-community/gpt2   anything else is looked for on the model hub
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bat.basis import Basis
 from bat.errors import BatError, InvalidInputError
+from bat.suggestions import did_you_mean
 from workers import fake_model, pretrained
 from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, prepare_model, report_on_stderr
 from workers.devices import resolve_device, resolve_dtype
@@ -200,12 +200,11 @@ def _fetch_commit(name: str, revision: str | None) -> str:
     try:
         return pretrained.fetch_commit(name, revision)
     except Exception as error:
-        embedded = difflib.get_close_matches(name.lower(), EMBEDDED_MODELS, n=1)
-        advice = f"Did you mean {embedded[0]}? Otherwise check" if embedded else "Check"
+        guess = did_you_mean(name.lower(), EMBEDDED_MODELS)
         raise InvalidInputError(
             f"The model {name!r} is no embedded model, file or folder, and could not be had from the hub: "
-            f"{pretrained.describe_hub_error(error, revision)}. {advice} the spelling, give a model folder, "
-            "set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
+            f"{pretrained.describe_hub_error(error, revision)}.{guess} Check the spelling, give a model "
+            "folder, set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
         ) from error
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bat import rules, solvers
 from harness.jobs.base import Inputs, JobKind, JobLabels, JobSpec, Trial
-from harness.jobs.parts import ModelIdentity, PrefixRange, shards
+from harness.jobs.parts import ModelIdentity, PrefixRange, plugins, shards
 from harness.jobs.rows import GenerationRows
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Generate(JobSpec["list[Generation]"]):
     max_tries: int | None = None
     fallback: str | None = None
     solver: str | None = None
+    plugins: Mapping[str, Mapping[str, str]] | None = None  # where rule and solver come from, unless ours
 
     @classmethod
     def plan(
@@ -57,7 +60,9 @@ class Generate(JobSpec["list[Generation]"]):
         rule = setting.known_rule()
         asked = config.generation
         basis_aware: dict[str, Any] = {}
+        solver_source = None
         if rule.basis_aware:
+            solver_source = solvers.provenance(asked.solver)
             basis_aware = {
                 "constraints": setting.constraints,
                 "max_tries": asked.max_tries,
@@ -74,6 +79,7 @@ class Generate(JobSpec["list[Generation]"]):
                 seed=seed,
                 prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
                 sample=sample,
+                plugins=plugins(rule=rules.provenance(rule.name), solver=solver_source),
                 **basis_aware,
             )
             for sample in range(asked.samples)

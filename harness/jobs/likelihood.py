@@ -50,7 +50,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
         return [
             cls(
                 model=model,
-                corpus=CorpusIdentity(prefix_set.corpus, prefix_set.revision, prefix_set.split),
+                corpus=CorpusIdentity.of(prefix_set.corpus, prefix_set.revision, prefix_set.split),
                 prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
                 tokens_per_text=TOKENS_PER_TEXT,
                 batch_size=DOCUMENTS_PER_BATCH,

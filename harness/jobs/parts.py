@@ -5,7 +5,7 @@ Texts and documents are named by the hash of their content, models by the finger
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _USUAL_DTYPE = "float32"
@@ -34,6 +34,14 @@ class CorpusIdentity:
     name: str
     revision: str
     split: str
+    plugin: Mapping[str, str] | None = None  # where the code comes from that reads it, unless it is ours
+
+    @classmethod
+    def of(cls, name: str, revision: str, split: str) -> CorpusIdentity:
+        """The identity of a corpus that can be opened by this name."""
+        from workers.corpora import provenance  # late: brings in what reads corpora
+
+        return cls(name, revision, split, provenance(name))
 
     @property
     def label(self) -> str:
@@ -51,6 +59,14 @@ class PrefixRange:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+
+def plugins(**provenance: Mapping[str, str] | None) -> dict[str, Mapping[str, str]] | None:
+    """Where the plug-ins of a job come from, by what they are; None where all is our own.
+
+    Results depend on the code that made them: for ours, `RESULT_VERSION` says which.
+    """
+    return {what: source for what, source in provenance.items() if source is not None} or None
 
 
 def shards(count: int, size: int) -> Iterator[tuple[int, int]]:

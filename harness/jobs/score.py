@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.jobs.base import JobKind, JobSpec, Trial
+from harness.jobs.parts import plugins
 from harness.jobs.rows import ScoreRows
 from harness.scoring.scores import ScoreEntry
+from harness.scoring.statistics import provenance
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -101,6 +103,7 @@ def scoring_options(config: SweepConfig) -> dict[str, Any]:
         "statistics": tuple(sorted(scoring.statistics)),
         "resamples": scoring.resamples,
         "resample_seed": scoring.resample_seed,
+        "plugins": plugins(**{name: provenance(name) for name in scoring.statistics}),
     }
 
 

@@ -38,6 +38,7 @@ class ScoreGenerated(Score):
     generated: tuple[str, ...]  # featurize jobs
     texts: GeneratedTexts
     mauve: Mapping[str, Any]
+    plugins: Mapping[str, Mapping[str, str]] | None = None  # where statistics come from, unless ours
 
     @classmethod
     def plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ class ScoreHuman(Score):
     texts: HumanTexts
     max_tokens: int  # a text that is shorter came to its own end
     likelihood: tuple[str, ...]  # jobs
+    plugins: Mapping[str, Mapping[str, str]] | None = None  # where statistics come from, unless ours
 
     @classmethod
     def plan(
@@ -52,7 +53,7 @@ class ScoreHuman(Score):
         return cls(
             **scoring_options(config),
             model=model,
-            corpus=CorpusIdentity(prefix_set.corpus, prefix_set.revision, prefix_set.split),
+            corpus=CorpusIdentity.of(prefix_set.corpus, prefix_set.revision, prefix_set.split),
             texts=HumanTexts(prefix_set.human_fingerprint),
             max_tokens=config.generation.max_tokens,
             likelihood=tuple(job.id for job in likelihood),

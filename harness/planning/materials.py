@@ -125,6 +125,6 @@ class Materials:
             documents, positions = draw_from_corpus(
                 corpus, card.tokenizer, wanted.tokens, wanted.per_document, wanted.seed
             )
-            identity = CorpusIdentity(corpus.name, corpus.revision, corpus.split)
+            identity = CorpusIdentity.of(corpus.name, corpus.revision, corpus.split)
             self._human_text[key] = HumanText(tuple(documents), positions, identity)
         return self._human_text[key]

@@ -70,6 +70,20 @@ def query(site: Path, db: str, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
+def _check_identities(jobs: list[dict[str, Any]]) -> None:
+    """Every job names the plug-ins that its result depends on, with their versions, and no other."""
+    package = {"distribution": "my-sampling", "version": "1.2.0"}
+    specs = [(job["kind"], job["method"], json.loads(job["spec"])) for job in jobs]
+    by_rule = {method: spec["plugins"] for kind, method, spec in specs if kind == "generate"}
+    assert by_rule["top-a"] == {"rule": package}
+    assert by_rule["ba-top-a"] == {"rule": package, "solver": package}
+    assert by_rule["loose:TopB"]["rule"]["module"] == "loose"
+    assert len(by_rule["loose:TopB"]["rule"]["sha256"]) == 64
+    assert all(spec["plugins"] == {"longest-run": package} for kind, _, spec in specs if kind == "score")
+    assert all(spec["corpus"]["plugin"] == package for kind, _, spec in specs if kind == "measure")
+    assert all("plugins" not in spec for kind, _, spec in specs if kind == "featurize")
+
+
 @pytest.mark.xdist_group("ray")
 def test_a_sweep_with_a_plugin_runs_and_is_reported(site: Path, tmp_path: Path) -> None:
     sweep, db = tmp_path / "plugin.yaml", f"sqlite:///{tmp_path / 'r.db'}"
@@ -78,8 +92,10 @@ def test_a_sweep_with_a_plugin_runs_and_is_reported(site: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert "The sweep is complete." in done.stderr
 
-    settings = query(site, db, "SELECT DISTINCT method FROM generations_view ORDER BY method")
-    assert [row["method"] for row in settings] == ["ba-top-a", "loose:TopB", "top-a"]
+    settings = query(site, db, "SELECT DISTINCT method, rule FROM generations_view ORDER BY method")
+    rules = [(row["method"], row["rule"]) for row in settings]
+    assert rules == [("ba-top-a", "ba-top-a"), ("top-a", "top-a"), ("trial", "loose:TopB")]
+    _check_identities(query(site, db, "SELECT kind, method, spec FROM jobs_view"))
     scores = query(site, db, "SELECT * FROM scores_view")
     assert {"longest-run", "length", "mauve"} <= {row["name"] for row in scores}
     assert all(row["value"] >= 1.0 for row in scores if row["name"] == "longest-run")

@@ -71,7 +71,7 @@ def test_number_types_by_name() -> None:
     assert resolve_dtype("float16") is torch.float16
 
 
-@pytest.mark.parametrize(("asked", "advice"), [("bfloat", "Did you mean bfloat16"), ("int4", "got 'int4'")])
+@pytest.mark.parametrize(("asked", "advice"), [("bfloat", "Did you mean 'bfloat16'"), ("int4", "got 'int4'")])
 def test_unknown_number_types(asked: str, advice: str) -> None:
     with pytest.raises(InvalidInputError, match=advice):
         resolve_dtype(asked)

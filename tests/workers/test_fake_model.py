@@ -35,8 +35,8 @@ def test_the_keys_of_a_name() -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("fake:sed=1", "no key 'sed'; got it in 'fake:sed=1'. Did you mean seed?"),
-        ("fake:fail=1", "Did you mean fail_at?"),
+        ("fake:sed=1", "no key 'sed'; got it in 'fake:sed=1'. Did you mean 'seed'?"),
+        ("fake:fail=1", "Did you mean 'fail_at'?"),
         ("fake:colour=1", "The keys are v, d, layers, seed,"),
         ("fake:v=300,v=400", "stands once"),
         ("fake:v=256", "v must be an integer of at least 257; got '256' in 'fake:v=256'. Try v=257."),

@@ -114,7 +114,7 @@ def test_undecided_tokens_go_where_the_caller_says(fake: models.LanguageModel, l
 
 def test_the_choice_is_checked(fake: models.LanguageModel) -> None:
     with pytest.raises(
-        InvalidInputError, match=r"error, reject, accept; got 'rejected'. Did you mean reject\?"
+        InvalidInputError, match=r"error, reject, accept; got 'rejected'. Did you mean 'reject'\?"
     ):
         CandidateSetProcessor(fake, "ba-eta=0.05", undecided="rejected")
 

@@ -186,7 +186,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_settings_that_mean_nothing(folder: Path) -> None:
-    assert "Did you mean bfloat16" in refusal(folder, dtype="bfloat")
+    assert "Did you mean 'bfloat16'" in refusal(folder, dtype="bfloat")
     with pytest.raises(InvalidInputError, match="device must be"):
         models.load(str(folder), device="gpu")
     for name in (str(folder), "fake:", "smollm2-135m"):
@@ -251,7 +251,7 @@ def test_names_that_nobody_knows(hub: str) -> None:
     assert "the hub could not be reached, and no earlier download was found" in message
     assert "HF_TOKEN" in message
     assert "HF_HUB_OFFLINE" in message
-    assert "Did you mean smollm2-135m?" in refusal("SmolLM-135")
+    assert "Did you mean 'smollm2-135m'?" in refusal("SmolLM-135")
     assert "Did you mean" not in message
     assert "not a name a hub model can have" in refusal("a/b/c")
 

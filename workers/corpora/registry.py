@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from bat.errors import InvalidInputError
 from bat.plugins import PluginError, Registry
+from bat.suggestions import did_you_mean
 from workers.corpora.documents import DocumentReader, TextSource
 from workers.corpora.embedded import EMBEDDED
 from workers.corpora.files import SUFFIXES, open_files
@@ -117,11 +117,9 @@ def _open_local(name: str, column: str) -> TextSource:
     opener = CORPORA.find(name)
     if opener is not None:
         return _open_plugin(name, opener)
-    near = difflib.get_close_matches(name.lower(), corpus_names(), n=1)
-    guess = f" Did you mean {near[0]!r}?" if near else ""
     raise InvalidInputError(
         f"corpus must be one of {', '.join(corpus_names())}, {_HUB_PREFIX}NAME, or the path of a file or "
-        f"folder; got {name!r}.{guess}"
+        f"folder; got {name!r}.{did_you_mean(name.lower(), corpus_names())}"
     )
 
 
