@@ -204,7 +204,8 @@ def _fetch_commit(name: str, revision: str | None) -> str:
         raise InvalidInputError(
             f"The model {name!r} is no embedded model, file or folder, and could not be had from the hub: "
             f"{pretrained.describe_hub_error(error, revision)}.{guess} Check the spelling, give a model "
-            "folder, set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads alone."
+            "folder, set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads "
+            "alone."
         ) from error
 
 
