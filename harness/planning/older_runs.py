@@ -78,27 +78,22 @@ class _OlderRun:
             jobs = [spec for spec in self._of(MeasureHumanText) if self._is(measured.model, spec.model)]
             name = f"{measured.stage}: human text on {measured.model}"
             made.append(self._instance(InstanceKind.MEASURE, measured, name, len(made), jobs))
-        seen: dict[tuple[str, str], int] = {}
+        # The human text of a stage and model comes before its settings, once one of them has jobs.
         position = len(made)
+        human_positions: dict[str, int] = {}
         for instance in expand(self.config):
-            key = (instance.stage, instance.model)
-            if key not in seen:
-                seen[key] = position
+            human_name = f"{instance.stage}: human continuations for {instance.model}"
+            if human_name not in human_positions:
+                human_positions[human_name] = position
                 position += 1
             human, setting = self._setting(instance, position)
             position += 1
+            if human and human_name not in {other.name for other in made}:
+                first = human_positions[human_name]
+                values = {"prefix_set": setting.prefix_set}
+                made.append(self._instance(InstanceKind.HUMAN, instance, human_name, first, human, **values))
             made.append(setting)
-            if human and not any(
-                one.kind is InstanceKind.HUMAN and one.position == seen[key] for one in made
-            ):
-                name = f"{instance.stage}: human continuations for {instance.model}"
-                prefix_set = setting.prefix_set
-                made.append(
-                    self._instance(
-                        InstanceKind.HUMAN, instance, name, seen[key], human, prefix_set=prefix_set
-                    )
-                )
-        return sorted(made, key=lambda one: one.position)
+        return sorted(made, key=lambda instance: instance.position)
 
     def _setting(self, instance: MethodInstance, position: int) -> tuple[list[JobSpec[Any]], Instance]:
         """The instance of a setting with a seed, and the jobs about the human text beside it."""
