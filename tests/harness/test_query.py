@@ -152,7 +152,7 @@ def test_nothing_can_be_changed(
         (["  delete from jobs"], "queries are read-only; got DELETE"),
         (["ATTACH 'other.db' AS other"], "it would open or make another file"),
         (["VACUUM INTO 'other.db'"], "cannot answer this query"),
-        ([" "], "a query must give rows"),
+        ([" "], "a query must return rows"),
         ([], "a query is required"),
         (["SELECT 1", "--name", "progress"], "got both"),
         (["--name", "progres"], "Did you mean 'progress'?"),

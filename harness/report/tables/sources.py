@@ -1,4 +1,4 @@
-"""What tables are made from."""
+"""The data that tables are built from."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from workers.measurement_record import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Results, and where to get what is too large to be kept with them."""
+    """Results, and functions that load what is too large to keep with them."""
 
     results: Results
     measurement: Callable[[Measured], Measurement]
-    cost: Callable[[Result], Cost | None]  # None where it is not known
+    cost: Callable[[Result], Cost | None]  # None if unknown
 
     def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
-        """The human text that tells a result's rejection rate, if its model has measured any."""
-        wanted = result.setting.constraints
-        fitting = [
+        """The measured human text from which a result's rejection rate is computed, if there is any."""
+        constraints = result.setting.constraints
+        matching = [
             measured
             for measured in self.results.measured
-            if measured.model == result.model and (wanted is None or wanted in measured.basis_sizes)
+            if measured.model == result.model and (constraints is None or constraints in measured.basis_sizes)
         ]
-        if not fitting:
+        if not matching:
             return None
-        chosen = min(fitting, key=lambda measured: measured.run_id != result.run_id)  # its own run's, if any
+        # Preferably of the same run.
+        chosen = min(matching, key=lambda measured: measured.run_id != result.run_id)
         return chosen, self.measurement(chosen)

@@ -1,4 +1,4 @@
-"""The paper's own tables of next tokens, to stand beside those of a run's model."""
+"""The paper's own tables of next tokens, to show beside those of a run's model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from harness.report.parts import Cell, Row, Table
 from harness.report.with_model.prompts import PROMPTS
 
 
-def paper_table(place: int) -> Table:
-    """What the paper has for its prompt of that number, from 1: another model, with other tokens."""
-    prompt = PROMPTS[place - 1]
-    [printed] = [one for one in NEXT_TOKENS if one.prompt == prompt.text]
+def paper_table(number: int) -> Table:
+    """The paper's table for the prompt of that number, from 1; its model has other tokens."""
+    prompt = PROMPTS[number - 1]
+    [printed] = [table for table in NEXT_TOKENS if table.prompt == prompt.text]
     return Table(
-        name=f"next-tokens-{place}-paper",
+        name=f"next-tokens-{number}-paper",
         title=f"The paper's next tokens after “{prompt.title}”",
-        caption="From GPT-2, as the paper prints it; it does not give the parameters.",
+        caption="From GPT-2, as printed in the paper, which does not give the parameters.",
         columns=("Rank", "Prob", "Token", *METHODS),
         rows=tuple(
             Row(

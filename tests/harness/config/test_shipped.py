@@ -14,8 +14,8 @@ import yaml
 from bat.sampling import FALLBACKS
 from bat.solvers import SOLVER_NAMES
 from harness.config import expand, load_config, measurements, parse_config, summarize, to_yaml
-from harness.config.document import json_schema
 from harness.config.experiment import Features, Generation, Prefixes
+from harness.config.reference import json_schema
 from harness.config.sections import Dtype, Fallback, Solver, Split
 from tests.harness.config.sweeps import ROOT
 from workers import devices, features, prefixes

@@ -115,7 +115,12 @@ def broken(count: int) -> FeatureArray:
     [
         (draw(1, 4, 0), draw(20, 4, 1), {}, "at least two human texts with two generated ones; got 1 and 20"),
         (draw(20, 4, 0), draw(0, 4, 1), {}, "got 20 and 0"),
-        (draw(20, 4, 0), draw(20, 5, 1), {}, r"one width.*\(20, 4\) \(human\) and \(20, 5\) \(generated\)"),
+        (
+            draw(20, 4, 0),
+            draw(20, 5, 1),
+            {},
+            r"the same width.*\(20, 4\) \(human\) and \(20, 5\) \(generated\)",
+        ),
         (draw(20, 4, 0), draw(20, 4, 1)[0], {}, r"two tables.*\(4,\) \(generated\)"),
         (broken(3), draw(20, 4, 1), {}, "finite; those of 3 of 20 human texts are not"),
         (draw(20, 4, 1), broken(2), {}, "finite; those of 2 of 20 generated texts are not"),
