@@ -78,7 +78,7 @@ class Driver:
         self._awaited: list[
             set[str]
         ] = []  # for each unresolved parameter, the unfinished jobs that decide it
-        self._unresolvable: set[str] = set()  # names of parameters that the user was told about
+        self._unresolvable: set[str] = set()  # names of parameters that were reported
         self._decided = False  # whether one of them can be resolved now
         self.summary = Summary()
         self._renewed = self._reported = self._beaten = time.monotonic()
@@ -233,7 +233,7 @@ class Driver:
                     self._cross_off(lease.job_id)
 
     def _cross_off(self, job_id: str) -> None:
-        """Record a result, and those of other drivers, so that whoever stores the last one sees them all."""
+        """Record a result, and those of other drivers: the driver that stores the last one sees all."""
         for ids in self._awaited:
             if job_id in ids:
                 ids -= self.store.done_ids(ids)

@@ -15,7 +15,7 @@ METHODS = ("ba-eta", "eta", "epsilon", "nucleus")
 class PaperToken:
     """A row of such a table: a token, and which methods accept it."""
 
-    rank: int  # 0 is the likeliest
+    rank: int  # 0 is the most likely
     probability: float
     token: str
     accepted: tuple[bool, bool, bool, bool]  # in the order of METHODS

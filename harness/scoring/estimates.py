@@ -113,7 +113,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spread:
-    """The values behind intervals; empty where there are none."""
+    """The values behind intervals; empty arrays if there are none."""
 
     value: float
     seeds: FloatArray  # one for each generation seed

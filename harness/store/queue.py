@@ -183,7 +183,7 @@ def fail(
 
 
 def take_back_expired(connection: Connection, policy: RetryPolicy) -> int:
-    """Take back leases that have run out; one that somebody holds is being finished or renewed right now."""
+    """Take back expired leases, except locked ones, which are being completed or renewed."""
     expired = JobRow.lease_expires_at < utc_now()
     return _take_back(connection, policy, expired, "the lease ran out", skip_locked=True)
 
@@ -218,7 +218,7 @@ def _take_back(
 
 
 def reset_failed(connection: Connection, conditions: Sequence[Any]) -> int:
-    """Make failed jobs wait again, with their attempts counted anew."""
+    """Make failed jobs wait again, with no attempts counted."""
     statement = select(JobRow.key).where(and_(JobRow.state == JobState.FAILED, *conditions))
     keys = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
     fresh = {"state": JobState.WAITING.value, "failures": 0, "losses": 0}

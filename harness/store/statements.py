@@ -35,7 +35,7 @@ def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[s
 
 
 def in_run(run_id: int | None) -> ColumnElement[bool]:
-    """Whether a job belongs to a run; None stands for any."""
+    """Whether a job belongs to a run; None means any run."""
     if run_id is None:
         return true()
     return select(1).where(RunJobRow.run_id == run_id, RunJobRow.job_key == JobRow.key).exists()

@@ -38,7 +38,9 @@ class Shapes:
 
     output: FloatArray  # [3], the model's
     possible: FloatArray  # [n, 3], all that the model could output, from one end to the other
-    alike: FloatArray  # [2, 3], ends of the line that the output matrix cannot distinguish from it
+    indistinguishable: (
+        FloatArray  # [2, 3], ends of the line that the output matrix cannot distinguish from it
+    )
     allowed: FloatArray  # [k, 3], corners of the area within the factor 1 / (1 - threshold)
     witness: FloatArray  # [3], on the line and allowed, without the rejected token
 
@@ -75,7 +77,7 @@ def compute_shapes() -> Shapes:
     return Shapes(
         output=probs[0],
         possible=bat.softmax(hidden @ WEIGHT.T),
-        alike=_line_within(probs[0], np.cross(*basis.rows)),
+        indistinguishable=_line_within(probs[0], np.cross(*basis.rows)),
         allowed=_area_below(probs[0] / (1 - THRESHOLD)),
         witness=witness,
     )
@@ -96,7 +98,9 @@ def draw(shapes: Shapes) -> Figure:
         label="allowed by truncation",
     )
     axes.plot(*_to_plane(shapes.possible), color=style.BLUE, label="possible model outputs")
-    axes.plot(*_to_plane(shapes.alike), "--", color=style.VERMILION, label="basis-aware constraint")
+    axes.plot(
+        *_to_plane(shapes.indistinguishable), "--", color=style.VERMILION, label="basis-aware constraint"
+    )
     axes.plot(*_to_plane(shapes.output), "o", color=style.BLUE, markersize=7, label="model output")
     axes.plot(
         *_to_plane(shapes.witness),

@@ -24,7 +24,7 @@ class MeasurementRow(Base):
     probability: Mapped[float] = mapped_column(Float(53), doc="its probability")
     entropy: Mapped[float] = mapped_column(Float(53), doc="entropy of the distribution, nats")
     maximum: Mapped[float] = mapped_column(Float(53), doc="the largest probability")
-    rank: Mapped[int] = mapped_column(doc="tokens strictly likelier")
+    rank: Mapped[int] = mapped_column(doc="number of tokens that are strictly more likely")
     mass_above: Mapped[float] = mapped_column(Float(53), doc="their total probability, for nucleus")
     mass_nearer: Mapped[float] = mapped_column(
         Float(53), doc="total probability of the tokens more typical than this one, for typical sampling"

@@ -12,7 +12,7 @@ import pytest
 
 from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
-from harness.driver.pool import REQUESTS_PER_WORKER, Outcome
+from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, is_invalid_input
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind, JobSpec
 from harness.planning import resolve
@@ -315,6 +315,19 @@ def test_texts_that_end_at_once_are_scored_as_empty(
     scores = store.scores([job.id for job in store.jobs(driver.run_id, JobKind.SCORE, JobState.DONE)])
     assert [score.value for score in scores if score.name == "empty"].count(1.0) == 1
     assert summary.complete
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("invalid: epsilon must lie in (0, 1); got 2.", True),
+        ("refused: epsilon must lie in (0, 1); got 2.", True),  # as older versions stored it
+        ("error: RuntimeError: invalid: no", False),
+        ("", False),
+    ],
+)
+def test_stored_errors_of_invalid_input_are_recognized(error: str, expected: bool) -> None:
+    assert is_invalid_input(error) is expected
 
 
 def test_stopping_gives_back_what_nobody_began(store: Store, corpus: Path, expected: str) -> None:
