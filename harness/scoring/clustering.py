@@ -53,7 +53,7 @@ def _reduce(human: FeatureArray, generated: FeatureArray, explained_variance: fl
     if np.ptp(rows, axis=0).max() <= _ROUNDING:
         raise InvalidInputError(
             f"MAUVE needs texts that differ; the features of all {len(human)} human and {len(generated)} "
-            "generated texts are the same. Check the texts and the features model."
+            "generated texts have one direction. Check the texts and the features model."
         )
     # For all components scikit-learn uses an exact solver, which needs no seed.
     pca = PCA(n_components=None, whiten=False).fit(rows)

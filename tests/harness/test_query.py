@@ -150,7 +150,7 @@ def test_nothing_can_be_changed(
         (["SELECT * FROM job"], "no such table: job"),
         (["SELEC 1"], "syntax error"),
         (["  delete from jobs"], "queries are read-only; got DELETE"),
-        (["ATTACH 'other.db' AS other"], "it would open or make another file"),
+        (["ATTACH 'other.db' AS other"], "it would open or create another file"),
         (["VACUUM INTO 'other.db'"], "cannot answer this query"),
         ([" "], "a query must return rows"),
         ([], "a query is required"),

@@ -133,7 +133,7 @@ def test_a_table_that_is_not_there_is_told_with_what_would_make_it(
 ) -> None:
     address = run_in_this_process(tmp_path / "r.db", tiny_sweep(text_corpus))
     told = run_command(capsys, "trace", "selection", "eta", "fake", "--db", address, code=1)
-    assert "there is no selection here: no candidates for a parameter have been scored" in told
+    assert "there is no table selection here: no candidates for a parameter have been scored" in told
     assert "Compute it with: bat-harness run configs/paper/selection.yaml" in told
 
 

@@ -83,7 +83,7 @@ def test_tokens_are_coloured_by_how_they_were_accepted(reader: Reader) -> None:
     assert rejected[1][1].endswith("'<b>', ' **x**', '\\n'; 1 of them undecided")
     assert spans[3][1].endswith("this is the most likely token, probability 0.092")
     assert spans[4][1].endswith("this is a draw from the exact candidate set, probability 0.14")
-    assert "probability 0.046, below the threshold 0.6; kept" in spans[1][1]
+    assert "probability 0.046, below the threshold 0.6; accepted" in spans[1][1]
 
 
 def test_the_page_has_a_style_for_every_class(reader: Reader) -> None:
@@ -119,7 +119,7 @@ def test_markdown_says_the_same(reader: Reader) -> None:
 def test_without_a_tokenizer_texts_are_plain_and_it_is_said_why(reader: Reader, decoder: Any) -> None:
     changes = {} if decoder is None else {"model_name": "unknown"}
     found = shown(reader, decoder, **changes)
-    reason = "no tokenizer was asked for" if decoder is None else "there is no tokenizer of unknown."
+    reason = "no tokenizer was given" if decoder is None else "there is no tokenizer of unknown."
     for text in (found.html, found.markdown):
         assert text.count("How tokens were accepted is not shown") == 1
         assert reason in text

@@ -202,8 +202,8 @@ def test_nothing_is_written_past_python(capfd: pytest.CaptureFixture[str]) -> No
     ("human_prefixes", "generated_prefixes", "message"),
     [
         (np.arange(19), np.arange(20), r"human_prefixes must be one integer for each of the 20.*\(19,\)"),
-        (np.arange(20), np.arange(40).reshape(20, 2), r"generated places .*\(20, 2\)"),
-        (np.arange(20), np.arange(20) / 2, "generated places .* got an array of float64"),
+        (np.arange(20), np.arange(40).reshape(20, 2), r"generated_prefixes .*\(20, 2\)"),
+        (np.arange(20), np.arange(20) / 2, "generated_prefixes .* got an array of float64"),
         (np.arange(20) + 1, np.arange(20), r"human_prefixes must lie in \[0, 20\).*got 1 to 20"),
         (np.arange(20), np.arange(20) - 1, r"generated_prefixes must lie in \[0, 20\).*got -1 to 18"),
     ],

@@ -103,6 +103,6 @@ def test_panels_that_do_not_fit_are_refused(panels: list[Panel]) -> None:
         acceptance([replace(panels[0], texts=panels[0].texts[1:])])
     found = panels[1].tokens
     rows = tuple(replace(row, verdicts=row.verdicts[:1]) for row in found.rows)
-    fewer = replace(panels[1], found=NextTokens(found.entropy, found.methods[:1], rows))
+    fewer = replace(panels[1], tokens=NextTokens(found.entropy, found.methods[:1], rows))
     with pytest.raises(InvalidInputError, match="the same methods"):
         acceptance([panels[0], fewer])
