@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.config.expansion import EqualRate, Setting
@@ -10,6 +10,7 @@ from harness.config.schema import SweepConfig
 from harness.report.names import short_name
 from harness.scoring.scores import StoredScore
 from harness.store import Resolution, Run
+from workers.measurement_record import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +114,26 @@ class Results:
             if same_group and reference in (other.asked, other.setting):
                 return other
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Results, and functions that load what is too large to keep with them."""
+
+    results: Results
+    measurement: Callable[[Measured], Measurement]
+    cost: Callable[[Result], Cost | None]  # None if unknown
+
+    def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
+        """The measured human text from which a result's rejection rate is computed, if there is any."""
+        constraints = result.setting.constraints
+        matching = [
+            measured
+            for measured in self.results.measured
+            if measured.model == result.model and (constraints is None or constraints in measured.basis_sizes)
+        ]
+        if not matching:
+            return None
+        # Preferably of the same run.
+        chosen = min(matching, key=lambda measured: measured.run_id != result.run_id)
+        return chosen, self.measurement(chosen)

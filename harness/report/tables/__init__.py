@@ -1,6 +1,5 @@
 """The tables of a report. Each builder returns its tables, or what is missing for them.
 
-sources.py         the data that tables are built from
 cells.py           numbers as text; labels.py: which results, under which names
 comparison.py      MAUVE by method and model; differences at equal rejection rates
 statistics.py      other statistics of texts, beside human text
@@ -18,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from harness.report.parts import Missing, Table
+from harness.report.results import Sources
 
 # Modules, not functions: several functions have the name of their module and would hide it.
 from harness.report.tables import (
@@ -30,7 +30,6 @@ from harness.report.tables import (
     statistics,
     sweeps,
 )
-from harness.report.tables.sources import Sources
 
 __all__ = ["TABLES", "Builder", "Sources", "build"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     PERCENT,
@@ -22,7 +22,6 @@ from harness.report.tables.cells import (
     spread_cell,
 )
 from harness.report.tables.labels import compared, config_of, distinct, labels, models_of, table_names
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import Difference, Source, words
 from harness.words import counted
 

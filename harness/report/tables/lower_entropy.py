@@ -5,10 +5,9 @@ from __future__ import annotations
 from harness.config.expansion import AtRate, EqualRate
 from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY, difference_cell, has_score, mauve_cell, mauve_of
 from harness.report.tables.labels import compared, models_of, paper_columns
-from harness.report.tables.sources import Sources
 
 # The paper's text does not give the rate; the scripts that its authors published do.
 _RATE = AtRate(0.25)

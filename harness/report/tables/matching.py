@@ -9,11 +9,10 @@ from harness.config.expansion import AtRate, EqualRate
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY
 from harness.report.tables.labels import labels
 from harness.report.tables.rejection import rate_cell
-from harness.report.tables.sources import Sources
 
 
 def matching(sources: Sources) -> list[Table | Missing]:

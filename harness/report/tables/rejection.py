@@ -9,10 +9,9 @@ from bat.rules import get_rule, get_rule_class
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Measured, Result
+from harness.report.results import Measured, Result, Sources
 from harness.report.tables.cells import EMPTY, one_decimal
 from harness.report.tables.labels import labels, table_names
-from harness.report.tables.sources import Sources
 from workers.measurement_record import Measurement
 from workers.rejection import Estimate, parameters_at_rates, rejection_rate
 

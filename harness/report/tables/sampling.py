@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     NOT_DEFINED,
@@ -19,7 +19,6 @@ from harness.report.tables.cells import (
     significant,
 )
 from harness.report.tables.labels import labels, shown
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import estimate
 from harness.scoring.scores import StoredScore
 

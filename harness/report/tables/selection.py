@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, scores_of
 from harness.report.tables.labels import candidates, config_of, labels, models_of, paper_columns
-from harness.report.tables.sources import Sources
 
 
 @dataclass(frozen=True, slots=True)

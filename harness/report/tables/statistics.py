@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import HumanScores, Result
+from harness.report.results import HumanScores, Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     has_score,
@@ -17,7 +17,6 @@ from harness.report.tables.cells import (
     signed,
 )
 from harness.report.tables.labels import labels, models_of, shown, table_names
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import difference, estimate
 
 _SCORES = (

@@ -8,7 +8,7 @@ from typing import TypeVar
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Missing, Row, Table
-from harness.report.results import Result, Scored
+from harness.report.results import Result, Scored, Sources
 from harness.report.tables.cells import (
     EMPTY,
     difference_cell,
@@ -18,7 +18,6 @@ from harness.report.tables.cells import (
 )
 from harness.report.tables.labels import table_names
 from harness.report.tables.rejection import rate_cell
-from harness.report.tables.sources import Sources
 
 _Item = TypeVar("_Item")
 

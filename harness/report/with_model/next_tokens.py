@@ -11,6 +11,7 @@ from harness.explore.next_token import Method, NextTokens, next_distribution, ta
 from harness.explore.prompts import encode_prompt, token_text, visible
 from harness.report.figures.acceptance import Panel, acceptance
 from harness.report.names import name_of
+from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.with_model.prompts import PROMPTS, Prompt
 
@@ -86,3 +87,27 @@ def _thresholds(methods: Sequence[Method]) -> str:
     levels = ["none" if method.threshold is None else f"{method.threshold:.2g}" for method in methods]
     parts = [f"{level} for {name_of(method.rule)}" for level, method in zip(levels, methods, strict=True)]
     return f"Probability from which every token is accepted: {', '.join(parts)}."
+
+
+def paper_table(number: int) -> Table:
+    """The paper's table for the prompt of that number, from 1; its model has other tokens."""
+    prompt = PROMPTS[number - 1]
+    [printed] = [table for table in NEXT_TOKENS if table.prompt == prompt.text]
+    return Table(
+        name=f"next-tokens-{number}-paper",
+        title=f"The paper's next tokens after “{prompt.title}”",
+        caption="From GPT-2, as printed in the paper, which does not give the parameters.",
+        columns=("Rank", "Prob", "Token", *METHODS),
+        rows=tuple(
+            Row(
+                str(row.rank),
+                (
+                    Cell(f"{row.probability:.1e}", row.probability),
+                    Cell(visible(row.token)),
+                    *(Cell("yes" if accepted else "no") for accepted in row.accepted),
+                ),
+            )
+            for row in printed.tokens
+        ),
+        paper=prompt.paper,
+    )

@@ -12,8 +12,7 @@ from harness.config.schema import SweepConfig
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
 from harness.report.tables.labels import shown
-from harness.report.with_model.next_tokens import next_token_parts
-from harness.report.with_model.paper_tables import paper_table
+from harness.report.with_model.next_tokens import next_token_parts, paper_table
 from harness.report.with_model.prompts import PROMPTS
 from harness.report.with_model.rank import default_counts, rank_picture
 from workers import models
