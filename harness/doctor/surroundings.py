@@ -55,14 +55,14 @@ def hub() -> Iterable[Finding]:
 def database(address: str) -> Iterable[Finding]:
     """Whether a sweep can write to the database. Changes nothing."""
     from harness.store import open_store
-    from harness.store.addresses import check_file, check_room, file_of, parse_address, shown
+    from harness.store.addresses import check_file, check_free_space, file_of, parse_address, shown
     from harness.store.checks import find_schema_version
     from harness.words import counted
 
     url = parse_address(address)
     if url.get_backend_name() == "sqlite" and not file_of(url).exists():
         check_file(url, create=True)
-        check_room(url)
+        check_free_space(url)
         folder = file_of(url).parent
         if not is_writable(folder):
             text = f"{folder} is not writable, so no database can be created there"

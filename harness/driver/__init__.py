@@ -1,13 +1,13 @@
-"""Driving a sweep: claim jobs from the store, hand them to workers, write down what they answer.
+"""Driving a sweep: claim jobs from the store, send them to workers, store the answers.
 
 driver.py     the loop
-enqueue.py    what a plan puts into the store
-inputs.py     what the requests of jobs are made from
-pool.py       workers behind one small interface
-ray_pool.py   Ray actors
-cluster.py    finding Ray, or starting it
+enqueue.py    plan a sweep and put its jobs into the store
+inputs.py     what requests are built from
+pool.py       the interface of a pool of workers
+ray_pool.py   a pool of Ray actors
+cluster.py    connecting to Ray, or starting it
 stopping.py   Ctrl-C once and twice
-log.py        a file for each start
+log.py        a log file for each start of a run
 
-docs/design/driver.md says why it is so.
+docs/design/driver.md explains the design.
 """

@@ -1,4 +1,4 @@
-"""Where workers run: a Ray of this machine's own, or a cluster that is there already."""
+"""Connecting to Ray: starting it on this machine, or joining a running cluster."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _SECONDS_TO_REACH = 10.0
 _START = "Start one with `ray start --head`, or use --address local."
 _FORM = "An address is local, auto, HOST:6379 or ray://HOST:10001."
 _ADMISSION = (
-    "It must be of this version, and if it asks for a token, RAY_AUTH_MODE must be token and "
-    "RAY_AUTH_TOKEN_PATH name the file that has it."
+    "It must have the same version of Ray. If it requires a token, set RAY_AUTH_MODE=token and "
+    "RAY_AUTH_TOKEN_PATH to the file with the token."
 )
 
 
 @contextlib.contextmanager
 def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
-    """Be connected to Ray at an address: `local` starts one here, `auto` finds one that runs.
+    """Connect to Ray at an address: `local` starts it here, `auto` joins a cluster on this machine.
 
-    With `ship_code` the three packages are sent along, for clusters whose machines have the libraries but not
+    With `ship_code` the three packages are sent to the cluster, for machines that have the libraries but not
     this project.
     """
-    if ray.is_initialized():  # by whoever called: theirs to end, too
+    if ray.is_initialized():  # by the caller, who also shuts it down
         yield
         return
     _check_reachable(address)
@@ -55,11 +55,11 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
     except (ConnectionError, RuntimeError, TimeoutError, RayError) as error:
         raise _unreachable(address, error, _START if address in ("local", "auto") else _ADMISSION) from error
     try:
-        # Ray tells of workers that died on the output, where nobody but machines may be reading.
+        # Ray prints about dead workers to standard output, which may be read by a program.
         with contextlib.redirect_stdout(_Log()):
             yield
     except (ConnectionError, RayError) as error:
-        advice = "When it is back, the same command goes on: what is written stays written."
+        advice = "When it is back, run the same command again to resume; stored results are kept."
         raise _unreachable(address, error, advice) from error
     finally:
         ray.shutdown()
@@ -68,9 +68,9 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
 def make_pool(
     resources: Resources, workers: int | None = None, note: Callable[[str], None] | None = None
 ) -> RayPool:
-    """Start the workers that the resources ask for, or as many as there is room for.
+    """Start the number of workers that the resources name, or as many as fit.
 
-    Of more than there is room for, the others start when there is: some clusters grow when asked.
+    Workers that do not fit now start when there is room: some clusters grow on demand.
     """
     available: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cores, gpus = available.get("CPU", 0.0), available.get("GPU", 0.0)
@@ -80,20 +80,20 @@ def make_pool(
     if room < 1:
         raise ClusterError(
             f"a worker needs resources.num_cpus: {resources.num_cpus} and resources.num_gpus: "
-            f"{resources.num_gpus:g}, and the cluster has {cores:g} and {gpus:g}. Ask for less."
+            f"{resources.num_gpus:g}; the cluster has {cores:g} CPUs and {gpus:g} GPUs. Ask for less."
         )
-    wanted = workers if workers is not None else resources.workers
-    count = room if wanted == "auto" else int(wanted)
+    requested = workers if workers is not None else resources.workers
+    count = room if requested == "auto" else int(requested)
     if count < 1:
-        raise InvalidInputError(f"at least one worker is needed; got {count}.")
+        raise InvalidInputError(f"the number of workers must be at least 1; got {count}.")
     return RayPool(count, resources.num_cpus, resources.num_gpus, note)
 
 
 def _check_reachable(address: str) -> None:
-    """Ask a machine for a connection once: Ray itself goes on asking for minutes."""
+    """Try to connect to the machine once: Ray itself keeps trying for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
-        return  # no machine is named, or not in a way that can be asked; Ray knows better
+        return  # no machine in the address, or in a form that only Ray understands
     try:
         socket.create_connection((host, int(port)), _SECONDS_TO_REACH).close()
     except (OSError, OverflowError) as error:
@@ -107,7 +107,7 @@ def _unreachable(address: str, error: Exception, advice: str) -> ClusterError:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep what this process does at SIGTERM, which ray.init changes to leaving at once."""
+    """Keep this process's SIGTERM handler, which ray.init replaces by one that exits at once."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

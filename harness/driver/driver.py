@@ -1,7 +1,7 @@
-"""The loop that drives a sweep: claim, hand out, write down; plan again when results have come in.
+"""The loop that drives a sweep: claim jobs, send them to workers, store results, plan again.
 
-The driver is the only one that writes. It holds no state that matters: killed at any moment, what was written
-is written, what was leased runs out or is taken back, and the same command goes on from there.
+Only the driver writes to the store. It keeps no state of its own: if it is killed, stored results stay, its
+leases expire or are taken back, and running the same command again resumes the sweep.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ class Summary:
     """What one driver did."""
 
     done: int = 0
-    late: int = 0  # answers that came after their lease had run out, and were dropped
+    late: int = 0  # answers that were dropped because their lease had expired
     failed_attempts: int = 0
     stopped: bool = False
-    failed: int = 0  # jobs set aside
-    blocked: int = 0  # jobs that wait for those
+    failed: int = 0  # jobs
+    blocked: int = 0  # jobs that need failed ones
     unresolved: list[str] = field(default_factory=list)  # parameters that wait for results
-    refused: list[str] = field(default_factory=list)  # parameters that results do not settle, and why
+    unresolvable: list[str] = field(default_factory=list)  # parameters that cannot be resolved, and why
 
     @property
     def complete(self) -> bool:
         """Whether the sweep is done."""
-        return not (self.stopped or self.failed or self.blocked or self.unresolved or self.refused)
+        incomplete = self.failed or self.blocked or self.unresolved or self.unresolvable
+        return not (self.stopped or incomplete)
 
 
 class Driver:
-    """Drives one run until nothing is left that it can do."""
+    """Drives one run until nothing is left that can be done."""
 
     def __init__(
         self,
@@ -74,21 +75,23 @@ class Driver:
         self.inputs = SweepInputs(materials, store)
         self.leases: dict[str, Lease] = {}  # by ticket
         self._model_labels: dict[ModelRequest, str] = {}  # of models that workers may have loaded
-        self._awaited: list[set[str]] = []  # for each open parameter, what decides it and is not done
-        self._refused: set[str] = set()  # names of parameters that were told to be beyond reach
-        self._decided = False  # whether results have come in since that decide one
+        self._awaited: list[
+            set[str]
+        ] = []  # for each unresolved parameter, the unfinished jobs that decide it
+        self._unresolvable: set[str] = set()  # names of parameters that were reported
+        self._decided = False  # whether one of them can be resolved now
         self.summary = Summary()
         self._renewed = self._reported = self._beaten = time.monotonic()
 
     def run(self) -> Summary:
-        """Do everything that can be done now; workers are started only if there is something to do."""
-        self._take_back_from_the_dead()
+        """Do all jobs that can be done now. Workers are started only if there are any."""
+        self._take_back_from_dead_drivers()
         pool: Pool | None = None
         try:
             self._beat("planning")
             plan = self._enqueue()
-            while not self.stop.asked:
-                if self._decided:  # while others still run, so that no worker waits for the last of them
+            while not self.stop.requested:
+                if self._decided:  # now, so that no worker waits until all others have finished
                     plan = self._enqueue()
                 if not self.leases and self._open_jobs() == 0:
                     if plan.complete:
@@ -96,14 +99,14 @@ class Driver:
                     before = len(plan.jobs)
                     plan = self._enqueue()
                     if len(plan.jobs) == before and self._open_jobs() == 0:
-                        break  # what is missing waits for jobs that were set aside
+                        break  # the rest is blocked by failed jobs
                 if pool is None:
                     self._beat("starting workers")
                     pool = self.start_pool()
-                self._renew_leases()  # before claiming, which takes back what has run out, ours too
+                self._renew_leases()  # first, because claiming takes back expired leases, ours too
                 self._hand_out(pool)
                 self._collect(pool)
-            while pool is not None and self.leases:  # asked to stop: finish what runs
+            while pool is not None and self.leases:  # stopping: finish the running jobs
                 self._renew_leases()
                 self._collect(pool)
         finally:
@@ -111,26 +114,26 @@ class Driver:
                 if pool is not None:
                     pool.close()
             finally:
-                self._let_go()
+                self._release_leases()
         return self._conclude(plan)
 
-    def _let_go(self) -> None:
-        """Give back every lease, now that nobody works at the jobs any more."""
+    def _release_leases(self) -> None:
+        """Give back all leases, now that no worker runs any more."""
         if self.leases:
             self.store.release(list(self.leases.values()))
-        # One that was claimed at the very moment of being told to leave may not be among them.
+        # A lease that was claimed at the moment of an interrupt may not be among them.
         self.store.take_back(self.owner)
         self.store.leave(self.owner)
 
-    def _take_back_from_the_dead(self) -> None:
-        """Do not wait for the leases of a driver that was killed, where it can be seen to be gone."""
+    def _take_back_from_dead_drivers(self) -> None:
+        """Take back the leases of drivers that are known to be dead, before they expire."""
         holders = {holder.owner for holder in self.store.owners(self.run_id)}
         present = {driver.owner for driver in self.store.drivers(self.run_id)}
         for owner in sorted(holders | present):
             if is_gone(owner, self.store.address):
                 taken = self.store.take_back(owner)
                 self.store.leave(owner)
-                LOGGER.info("%s is gone, %d leases taken back", owner, taken)
+                LOGGER.info("%s is dead, %d leases taken back", owner, taken)
 
     def _beat(self, doing: str) -> None:
         self.store.beat(self.owner, self.run_id, doing)
@@ -143,39 +146,39 @@ class Driver:
             LOGGER.info("resolved %s", text)
             self.note(text)
         for name, reason in plan.unresolvable.items():
-            if name not in self._refused:
-                self._refused.add(name)
+            if name not in self._unresolvable:
+                self._unresolvable.add(name)
                 LOGGER.warning("cannot resolve %s: %s", name, reason)
-                self.note(f"{name} cannot be found out: {reason}")
-        LOGGER.info("planned %d jobs, %d settings open", len(plan.jobs), len(plan.unresolved))
+                self.note(f"{name} cannot be resolved: {reason}")
+        LOGGER.info("planned %d jobs, %d settings unresolved", len(plan.jobs), len(plan.unresolved))
         done = self.store.done_ids(job_id for ids in plan.deciding for job_id in ids)
         self._awaited = [set(ids - done) for ids in plan.deciding]
         self._decided = False
         return plan
 
     def _hand_out(self, pool: Pool) -> None:
-        """Fill vacancies, those with a model at hand with jobs of that model."""
+        """Fill vacancies, preferring jobs of the model that a worker has loaded."""
         vacancies = pool.vacancies()
-        while vacancies and not self.stop.asked:
+        while vacancies and not self.stop.requested:
             model = vacancies[0].model
-            alike = [vacancy for vacancy in vacancies if vacancy.model == model]
+            same_model = [vacancy for vacancy in vacancies if vacancy.model == model]
             label = None if model is None else self._model_labels.get(model)
-            locations = [vacancy.location for vacancy in alike]
+            locations = [vacancy.location for vacancy in same_model]
             claimed = self.store.claim(
-                self.owner, len(alike), self.lease_seconds, self.run_id, label, locations
+                self.owner, len(same_model), self.lease_seconds, self.run_id, label, locations
             )
-            for vacancy, lease in zip(alike, claimed, strict=False):
+            for vacancy, lease in zip(same_model, claimed, strict=False):
                 self._submit(pool, vacancy.worker, lease)
-            if len(claimed) < len(alike):
+            if len(claimed) < len(same_model):
                 return  # nothing more is ready
-            vacancies = [vacancy for vacancy in vacancies if vacancy not in alike]
+            vacancies = [vacancy for vacancy in vacancies if vacancy not in same_model]
 
     def _submit(self, pool: Pool, worker: str, lease: Lease) -> None:
         try:
             spec = lease.parse()
             request = spec.request(self.inputs, (lease.adjustment or {}).get("batch_size"))
         except BatError as error:
-            self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
+            self._fail(lease, Failure(FailureKind.INVALID, str(error)))
             return
         if request.model_request is not None and spec.model_identity is not None:
             self._model_labels[request.model_request] = spec.model_identity.label
@@ -185,10 +188,10 @@ class Driver:
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
     def _collect(self, pool: Pool) -> None:
-        """Take what has come in and write it down; tell how things stand."""
+        """Store the outcomes that have arrived, and report progress."""
         outcomes = pool.wait(_SECONDS_BETWEEN_LOOKS)
         if not outcomes and not self.leases:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)  # everything left waits for its turn after an error
+            time.sleep(_SECONDS_BETWEEN_LOOKS)  # the jobs that are left wait after an error
         self._write(outcomes)
         now = time.monotonic()
         if now - self._beaten > _SECONDS_BETWEEN_BEATS:
@@ -214,23 +217,23 @@ class Driver:
             spec = lease.parse()
             problem = _other_model(spec, result)
             if problem is not None:
-                self._fail(lease, Failure(FailureKind.REFUSED, problem))
+                self._fail(lease, Failure(FailureKind.INVALID, problem))
                 continue
             try:
                 completions.append((lease, spec.rows(result.value)))
             except BatError as error:
-                self._fail(lease, Failure(FailureKind.REFUSED, str(error)))
+                self._fail(lease, Failure(FailureKind.INVALID, str(error)))
         if completions:
             ours = self.store.complete_many(completions)
             self.summary.done += sum(ours)
             self.summary.late += len(ours) - sum(ours)
             for (lease, _), kept in zip(completions, ours, strict=True):
-                LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "came too late")
+                LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "arrived too late")
                 if kept:
                     self._cross_off(lease.job_id)
 
     def _cross_off(self, job_id: str) -> None:
-        """Take note of a result, and of what other drivers have brought beside it: the last one sees all."""
+        """Record a result, and those of other drivers: the driver that stores the last one sees all."""
         for ids in self._awaited:
             if job_id in ids:
                 ids -= self.store.done_ids(ids)
@@ -238,11 +241,11 @@ class Driver:
 
     def _fail(self, lease: Lease, failure: Failure) -> None:
         if failure.kind is FailureKind.NOT_BEGUN:
-            self.store.release([lease])  # it is not to blame, and counts no attempt
+            self.store.release([lease])  # does not count as an attempt
             LOGGER.warning("%s %s %s: %s", lease.kind, lease.job_id[:12], failure.kind, failure.text)
             return
         self.summary.failed_attempts += 1
-        retry = failure.kind is not FailureKind.REFUSED
+        retry = failure.kind is not FailureKind.INVALID
         adjustment = _smaller_batches(lease) if failure.kind is FailureKind.OUT_OF_MEMORY else None
         if failure.kind is FailureKind.OUT_OF_MEMORY and adjustment is None:
             retry = False  # batches of one are as small as they get
@@ -257,26 +260,26 @@ class Driver:
     def _conclude(self, plan: Plan) -> Summary:
         progress = self.store.progress(self.run_id)
         self.report(progress)
-        self.summary.stopped = self.stop.asked
-        self.summary.failed = sum(one.failed for one in progress)
-        self.summary.blocked = sum(one.blocked for one in progress)
-        self.summary.unresolved = list(dict.fromkeys(one.resolution_name for one in plan.awaiting))
-        self.summary.refused = [f"{name}: {reason}" for name, reason in plan.unresolvable.items()]
+        self.summary.stopped = self.stop.requested
+        self.summary.failed = sum(counts.failed for counts in progress)
+        self.summary.blocked = sum(counts.blocked for counts in progress)
+        self.summary.unresolved = list(dict.fromkeys(case.resolution_name for case in plan.awaiting))
+        self.summary.unresolvable = [f"{name}: {reason}" for name, reason in plan.unresolvable.items()]
         return self.summary
 
 
 def _smaller_batches(lease: Lease) -> dict[str, int] | None:
-    """Half the batch of the attempt that ran out of memory; None when it cannot be halved."""
-    now = (lease.adjustment or {}).get("batch_size") or lease.parse().planned_batch_size
-    return {"batch_size": now // 2} if isinstance(now, int) and now > 1 else None
+    """Half the batch size of the attempt that ran out of memory; None when it cannot be halved."""
+    size = (lease.adjustment or {}).get("batch_size") or lease.parse().planned_batch_size
+    return {"batch_size": size // 2} if isinstance(size, int) and size > 1 else None
 
 
 def _other_model(spec: JobSpec[Any], answer: Answer[Any]) -> str | None:
-    """A sentence if the worker's model is not the one that the job is about."""
+    """An error sentence if the worker's model is not the job's model."""
     expected = spec.model_identity
     if answer.model is None or expected is None or expected.weights == answer.model.weight_fingerprint:
         return None
     return (
-        f"the worker's {answer.model.name} has weights {answer.model.weight_fingerprint}, the plan's has "
-        f"{expected.weights}. Give every machine the same model, by revision or by content."
+        f"the weights of {answer.model.name} must be the same on all machines; the worker has "
+        f"{answer.model.weight_fingerprint}, the plan {expected.weights}. Pin the revision or copy the files."
     )

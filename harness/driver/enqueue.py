@@ -1,4 +1,4 @@
-"""From a plan to rows of the store: the jobs of a sweep that can be named now, and what they are for."""
+"""Planning a sweep and storing the plan: the jobs that are known now, and what they are for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.store import Store
 
 
 def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
-    """Plan, and put into the store what is not there yet."""
+    """Plan a sweep, and store what is new in the plan."""
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
     add_prefixes(store, materials, plan)
     jobs = [job.job for _, job in plan.jobs]
@@ -18,7 +18,7 @@ def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
 
 
 def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
-    """Put the prefixes that a plan's jobs continue into the store; texts are made only of new ones."""
+    """Store the sets of prefixes of a plan's jobs that are not stored yet."""
     for (title, split), prefix_set_id in plan.prefix_sets.items():
         if not store.has_prefix_set(prefix_set_id):
             card = materials.card(materials.config.get_model(title))

@@ -1,4 +1,4 @@
-"""What the requests of jobs are made from: a sweep's materials, and what the store holds."""
+"""What requests are built from: a sweep's materials, and stored results."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class SweepInputs:
     results: Reader
 
     def model_request(self, model: ModelIdentity) -> ModelRequest:
-        """What to ask a worker for."""
+        """The request that makes a worker load a model."""
         return self.materials.card_of(model).pinned_request
 
     def human_text(self, model: ModelIdentity) -> HumanText:
-        """The text that rejection rates are measured on, in the tokens of a model."""
+        """The text on which rejection rates are measured, in the tokens of a model."""
         return self.materials.human_text(self.materials.card_of(model))

@@ -19,17 +19,19 @@ class LogError(BatError):
 
 
 class _File(logging.FileHandler):
-    """A log that a full disk ends, and nothing else with it."""
+    """A log file. If it cannot be written any more, logging stops and the run continues."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         LOGGER.removeHandler(self)
         with contextlib.suppress(OSError):
             self.close()
-        sys.stderr.write(f"The log {self.baseFilename} cannot be written any more; the run goes on.\n")
+        sys.stderr.write(
+            f"The log {self.baseFilename} cannot be written any more; the run continues without it.\n"
+        )
 
 
 def log_to_file(address: str, name: str) -> Path:
-    """Write what the driver does to a new file: beside a database that is a file, else in this folder."""
+    """Log to a new file in the folder logs, beside an SQLite database or in the current folder."""
     file = address.removeprefix("sqlite:///")
     base = Path(file).parent if file != address else Path()
     folder = base / "logs"
@@ -41,8 +43,8 @@ def log_to_file(address: str, name: str) -> Path:
         handler = _File(path, encoding="utf-8")
     except OSError as error:
         raise LogError(
-            f"the log of a run must be writable in {folder}; it is not ({error.strerror or error}). "
-            "Make room there, or start in another folder."
+            f"the log folder {folder} must be writable; it is not ({error.strerror or error}). "
+            "Free some space, or start in another folder."
         ) from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for old in list(LOGGER.handlers):

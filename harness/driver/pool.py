@@ -1,7 +1,7 @@
-"""Workers behind one small interface, so that the driver does not know where they are.
+"""The interface of a pool of workers, so that the driver does not depend on Ray.
 
-A worker takes one request at a time, and a second one to wait behind it: while the driver writes an answer
-down the worker is busy already. More would only be lost when a worker dies.
+A worker runs one request and has a second one in its queue, so that it stays busy while the driver stores an
+answer. More requests would only be lost when a worker dies.
 """
 
 from __future__ import annotations
@@ -16,13 +16,25 @@ REQUESTS_PER_WORKER = 2
 
 
 class FailureKind(StrEnum):
-    """What kind of failure it was: it decides whether, and how, to try again."""
+    """The kind of a failure, which decides whether and how to retry.
 
-    REFUSED = "refused"  # the request itself is at fault; trying again would give the same
-    ERROR = "error"  # something went wrong; another attempt may succeed
+    The value is stored at the head of the error, as in "invalid: epsilon must lie in (0, 1)".
+    """
+
+    INVALID = "invalid"  # the input is invalid; a retry would fail in the same way
+    ERROR = "error"  # an unexpected error; another attempt may succeed
     OUT_OF_MEMORY = "out of memory"  # another attempt needs smaller batches
-    WORKER_LOST = "worker lost"  # its process or machine went away
-    NOT_BEGUN = "not begun"  # so did this one's worker, but it was busy with another request
+    WORKER_LOST = "worker lost"  # the worker's process or machine died
+    NOT_BEGUN = "not begun"  # the worker died while this request was in its queue
+
+
+# Databases of older versions have errors of invalid input under the first prefix.
+_INVALID_PREFIXES = ("refused:", f"{FailureKind.INVALID}:")
+
+
+def is_invalid_input(error: str) -> bool:
+    """Whether a stored error says that the input of a job is invalid, so that a retry cannot help."""
+    return error.startswith(_INVALID_PREFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a request, known by the ticket it was handed in with."""
+    """The answer to a request, or its failure; `ticket` is the one it was submitted with."""
 
     ticket: str
     worker: str
@@ -44,24 +56,24 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """A worker that can take a request, and the model it has loaded."""
+    """Room for one request at a worker, and the model that the worker has loaded."""
 
-    worker: str  # what the pool calls it
+    worker: str  # its name in the pool
     model: ModelRequest | None
-    location: str  # its machine and process, for people who look for it
+    location: str  # its machine and process, shown to people
 
 
 class Pool(Protocol):
-    """Some workers. Only the driver's thread calls these."""
+    """A pool of workers. Only the driver's thread calls its methods."""
 
     def vacancies(self) -> list[Vacancy]:
-        """One entry for each request that could be handed in now; idle workers come first."""
+        """One entry for each request that could be submitted now; idle workers come first."""
 
     def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
-        """Hand a request to a worker with a vacancy."""
+        """Send a request to a worker with a vacancy."""
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """What has come back, waiting that long for the first."""
+        """The outcomes that have arrived, after waiting at most this long for the first."""
 
     def close(self) -> None:
-        """Let all workers go; requests that are still out are lost."""
+        """Stop all workers; requests without an answer are lost."""

@@ -1,7 +1,7 @@
-"""A pool of Ray actors. Ray places them and tells when one is gone; the pool starts another in its place.
+"""A pool of Ray actors. Ray places them and reports when one dies; the pool starts a replacement.
 
-Requests go only to actors that have started. Ray keeps an actor that it finds no room for until there is
-some, as after a machine was lost; what such an actor is handed would wait with it, perhaps for ever.
+Requests go only to actors that have started. When there is no room for an actor, for example after a machine
+was lost, Ray keeps it pending; requests sent to it would wait with it, perhaps for ever.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from workers.actors import start_worker
 from workers.requests import Answer, ModelRequest, Request
 from workers.worker import Worker
 
-# Nothing is repeated behind the driver's back: the store counts attempts, the pool replaces actors.
+# Ray itself retries nothing: the store counts attempts, and the pool replaces actors.
 _ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
 
-_MOST_FAILED_STARTS = 3  # in a row, of one worker
+_MAX_FAILED_STARTS = 3  # in a row, of one worker
 _SECONDS_UNTIL_NOTE = 30.0
 
 
@@ -45,15 +45,15 @@ class ClusterError(BatError):
 @dataclass
 class _Actor:
     handle: Any
-    starting: Any  # Ray's reference that is there once the actor has started; None from then on
+    starting: Any  # Ray's reference to the start of the actor; None once it has started
     failed_starts: int = 0  # of its predecessors, in a row
     location: str = ""  # machine and process, once it has started
     model: ModelRequest | None = None
-    out: dict[Any, str] = field(default_factory=dict)  # Ray's reference of each request -> ticket, in order
+    pending: dict[Any, str] = field(default_factory=dict)  # Ray's reference of each request -> its ticket
 
     @property
     def references(self) -> list[Any]:
-        return list(self.out) if self.starting is None else [self.starting]
+        return list(self.pending) if self.starting is None else [self.starting]
 
 
 class RayPool:
@@ -69,7 +69,7 @@ class RayPool:
         self._resources = num_cpus, num_gpus
         self._note = note or (lambda _: None)
         self._actors = {f"worker-{number}": self._start() for number in range(workers)}
-        self._last_seen = time.monotonic()  # when a worker was there that had started
+        self._last_seen = time.monotonic()  # when there last was a started worker
 
     def vacancies(self) -> list[Vacancy]:
         """See Pool."""
@@ -77,13 +77,13 @@ class RayPool:
             Vacancy(name, actor.model, actor.location)
             for busy in range(REQUESTS_PER_WORKER)
             for name, actor in self._actors.items()
-            if actor.starting is None and len(actor.out) <= busy
+            if actor.starting is None and len(actor.pending) <= busy
         ]
 
     def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
         """See Pool."""
         actor = self._actors[worker]
-        actor.out[actor.handle.answer.remote(request)] = ticket
+        actor.pending[actor.handle.answer.remote(request)] = ticket
         actor.model = request.model_request or actor.model
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -94,7 +94,7 @@ class RayPool:
         _check_connection()
         ready, rest = ray.wait(waiting, num_returns=1, timeout=seconds)
         if ready and rest:
-            # Others may have come in with the first; taking them together saves transactions.
+            # Others may have arrived with the first; storing them together saves transactions.
             ready += ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         arrived = set(ready)
         _check_connection()
@@ -103,15 +103,15 @@ class RayPool:
             if actor.starting is None:
                 outcomes += self._collect(name, actor, arrived)
             elif actor.starting in arrived:
-                self._welcome(name, actor)
-        self._tell_if_alone()
+                self._finish_start(name, actor)
+        self._note_missing_workers()
         return outcomes
 
     def close(self) -> None:
         """See Pool."""
         actors, self._actors = self._actors, {}
         if not ray.is_initialized():
-            return  # the cluster is gone, and its workers with it
+            return  # the cluster is gone, and so are its workers
         for actor in actors.values():
             ray.kill(actor.handle, no_restart=True)
 
@@ -119,80 +119,79 @@ class RayPool:
         handle = start_worker(*self._resources, Worker, **_ACTOR_OPTIONS)
         return _Actor(handle, handle.location.remote(), failed_starts)
 
-    def _welcome(self, name: str, actor: _Actor) -> None:
-        """Take note that an actor has started, or that it could not."""
+    def _finish_start(self, name: str, actor: _Actor) -> None:
+        """Record that an actor has started; if it could not, start another or give up."""
         try:
             actor.location = ray.get(actor.starting)
         except Exception as error:
             failure = describe(error)
             LOGGER.warning("%s could not start: %s", name, failure.text)
-            if actor.failed_starts + 1 < _MOST_FAILED_STARTS:
+            if actor.failed_starts + 1 < _MAX_FAILED_STARTS:
                 self._actors[name] = self._start(actor.failed_starts + 1)
                 return
             del self._actors[name]
             if not self._actors:
                 raise ClusterError(
                     f"no worker can be started on this cluster: {failure.text.splitlines()[-1].strip()}. "
-                    "Its machines need this project's libraries; --ship-code sends the code along."
+                    "Install this project's libraries on its machines; --ship-code sends the code."
                 ) from error
         else:
             LOGGER.info("%s started as %s", name, actor.location)
             actor.starting = None
 
     def _collect(self, name: str, actor: _Actor, arrived: set[Any]) -> list[Outcome]:
-        """What has come from one actor; when it is gone, whatever it was handed comes back."""
+        """The outcomes from one actor; when it has died, all its requests come back as failures."""
         outcomes: list[Outcome] = []
-        for reference in [reference for reference in actor.out if reference in arrived]:
+        for reference in [reference for reference in actor.pending if reference in arrived]:
             result, gone = _get(reference)
             if not gone:
-                outcomes.append(Outcome(actor.out.pop(reference), name, result))
+                outcomes.append(Outcome(actor.pending.pop(reference), name, result))
                 continue
-            LOGGER.warning("%s, %s, is gone; another is started in its stead", name, actor.location)
-            self._note(f"{name}, {actor.location}, is gone; another is started in its stead.")
-            # It does one thing after the other, so only the first can have been begun, or be to blame.
-            begun, *behind = actor.out.values()
-            untried = Failure(FailureKind.NOT_BEGUN, "its worker went away before its turn")
+            LOGGER.warning("%s (%s) died; starting a replacement", name, actor.location)
+            self._note(f"{name} ({actor.location}) died; starting a replacement.")
+            # It runs one request at a time, so only the first can have begun, or have caused this.
+            begun, *behind = actor.pending.values()
+            untried = Failure(FailureKind.NOT_BEGUN, "the worker died before this job began")
             outcomes += [Outcome(begun, name, result), *(Outcome(ticket, name, untried) for ticket in behind)]
-            ray.kill(
-                actor.handle, no_restart=True
-            )  # if it only cannot be reached, it still holds its resources
+            # An actor that is alive but unreachable would keep its resources.
+            ray.kill(actor.handle, no_restart=True)
             self._actors[name] = self._start()
             break
         return outcomes
 
-    def _tell_if_alone(self) -> None:
+    def _note_missing_workers(self) -> None:
         now = time.monotonic()
         if any(actor.starting is None for actor in self._actors.values()):
             self._last_seen = now
         elif now - self._last_seen > _SECONDS_UNTIL_NOTE:
             self._last_seen = now
-            self._note("No worker has started: waiting until the cluster has room.")
+            self._note("No worker has started yet: waiting for room in the cluster.")
 
 
 def _check_connection() -> None:
-    """Raise when the cluster is lost: asked for more, Ray would quietly start anew on this machine."""
+    """Raise when the connection is lost: otherwise Ray would silently start again on this machine."""
     if not ray.is_initialized():
-        raise ConnectionError("the connection broke")
+        raise ConnectionError("the connection was lost")
 
 
 def _get(reference: Any) -> tuple[Answer[Any] | Failure, bool]:
-    """An answer or why there is none, and whether the actor that owed it is gone."""
+    """An answer or a failure, and whether the actor has died."""
     try:
         return ray.get(reference), False
-    except RayTaskError as error:  # raised by the worker, which lives on
+    except RayTaskError as error:  # raised by the worker, which is still alive
         return describe(error), False
     except Exception as error:
         return describe(error), True
 
 
 def describe(error: Exception) -> Failure:
-    """Tell what kind of failure an exception from Ray is."""
+    """Classify an exception from Ray."""
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error
     text = "".join(traceback.format_exception_only(cause)).strip()
     if isinstance(cause, OutOfMemoryError | torch.OutOfMemoryError | MemoryError):
         return Failure(FailureKind.OUT_OF_MEMORY, text)
     if isinstance(cause, BatError):
-        return Failure(FailureKind.REFUSED, str(cause))
+        return Failure(FailureKind.INVALID, str(cause))
     if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError):
         return Failure(FailureKind.WORKER_LOST, text)
     if isinstance(error, RayTaskError):

@@ -1,4 +1,4 @@
-"""Ctrl-C once: claim nothing more, finish what runs. Twice: leave now."""
+"""Ctrl-C once: finish the running jobs and stop. Twice: stop at once."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from types import FrameType
 
 
 class Stop:
-    """Whether somebody asked to stop, and how urgently."""
+    """Whether the user has asked to stop."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
 
     @contextmanager
-    def listening(self, told: Callable[[], None]) -> Iterator[Stop]:
-        """Listen to SIGINT and SIGTERM: the first calls `told`, the second raises KeyboardInterrupt."""
+    def listening(self, on_first: Callable[[], None]) -> Iterator[Stop]:
+        """Handle SIGINT and SIGTERM: the first calls `on_first`, the second raises KeyboardInterrupt."""
         if threading.current_thread() is not threading.main_thread():
-            yield self  # only the main thread gets signals; somebody else listens
+            yield self  # only the main thread receives signals
             return
 
         def handle(number: int, frame: FrameType | None) -> None:
-            if self.asked:
+            if self.requested:
                 raise KeyboardInterrupt
-            self.asked = True
-            # In a thread: the signal may have come while this one holds a lock that telling needs.
-            threading.Thread(target=told, daemon=True).start()
+            self.requested = True
+            # In a thread, because the main one may hold a lock that `on_first` needs.
+            threading.Thread(target=on_first, daemon=True).start()
 
-        before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in previous.items():
+                signal.signal(number, handler)

@@ -122,7 +122,7 @@ def _made_up(trial: Trial, prefixes: tuple[Prefix, ...]) -> tuple[TextSet, Featu
     vectors = np.random.default_rng(0).standard_normal(size, np.float32)
     texts = TextSet(
         prefixes=count,
-        places=np.tile(np.arange(count), samples),
+        prefix_index=np.tile(np.arange(count), samples),
         token_ids=tuple(np.array(prefix.continuation_ids, dtype=np.int64) for prefix in prefixes) * samples,
         ended=np.zeros(count * samples, dtype=bool),
         likelihood=TokenLikelihood(np.empty(0, dtype=np.int64), np.empty(0)),

@@ -89,7 +89,7 @@ def _read_texts(results: Results, job_ids: Sequence[str]) -> TextSet:
     probabilities = [generation.trace.probabilities.astype(np.float64) for generation in generations]
     return TextSet(
         prefixes=len(index_of),
-        places=np.array([index_of[generation.prefix_id] for generation in generations]),
+        prefix_index=np.array([index_of[generation.prefix_id] for generation in generations]),
         token_ids=tuple(generation.token_ids.astype(np.int64) for generation in generations),
         ended=np.array([generation.stop_reason is StopReason.END for generation in generations]),
         likelihood=TokenLikelihood(

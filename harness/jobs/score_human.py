@@ -90,7 +90,7 @@ class ScoreHuman(Score):
             log_probs = logarithms(measured.probability)
         texts = TextSet(
             prefixes=len(entries),
-            places=np.arange(len(entries)),
+            prefix_index=np.arange(len(entries)),
             token_ids=tuple(np.array(entry.continuation_ids, dtype=np.int64) for entry in entries),
             ended=np.array([len(entry.continuation_ids) < self.max_tokens for entry in entries]),
             likelihood=TokenLikelihood(text_of, log_probs),

@@ -1,10 +1,10 @@
-"""From the rows of a store to tables, figures and a page.
+"""Reports: tables, figures and a page from the results in a store.
 
-loading.py      rows -> Results                 no model, no human text
-tables/         Results -> Table                one file for a table or two
+loading.py      rows -> Results                 without models and human text
+tables/         Results -> Table                a module for a table or two
 figures/        numbers -> Picture              matplotlib, to SVG
-with_model/     what only the model can show    next tokens of the paper's prompts, ranks
-paper.py        what the paper has at the same places
+with_model/     parts that need the model       next tokens of the paper's prompts, ranks
+paper.py        the paper's numbers             to show beside ours
 building.py     all parts -> Report
 formats/        Report -> Markdown, LaTeX, CSV, HTML
 writing.py      Report -> files

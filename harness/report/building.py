@@ -1,4 +1,4 @@
-"""A report, put together from all its parts."""
+"""Building a report from all its parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.report.tables import Sources, build
 from harness.store import Reader, Run
 from harness.words import counted
 
-# Told the name and the size of a long step as it begins, returns what to call with the amount done so far.
+# Called with the name and size of a long step as it begins; returns a function to call with the progress.
 Stage = Callable[[str, int], Callable[[int], None]]
 
 
 def build_tables(reader: Reader, runs: Sequence[Run]) -> tuple[Sources, list[Table | Missing]]:
-    """All tables of runs, from rows alone."""
+    """All tables of runs, from stored results only."""
     sources = Sources(
         load_results(reader, runs),
         measurement=lambda measured: reader.measurement(measured.jobs),
@@ -26,17 +26,17 @@ def build_tables(reader: Reader, runs: Sequence[Run]) -> tuple[Sources, list[Tab
 
 
 def build_report(reader: Reader, runs: Sequence[Run], *, device: str | None, stage: Stage) -> Report:
-    """Everything that the runs have data for; with a device, also what only a model can show."""
+    """Every part for which the runs have data; with a device, also the parts that need the model."""
     from harness.report.provenance import provenance
 
-    told = stage("Tables and figures", 3)
+    progress = stage("Tables and figures", 3)
     sources, tables = build_tables(reader, runs)
-    told(1)
+    progress(1)
     parts = _Parts(tables)
     parts.add(_pictures(sources, parts.tables))
-    told(2)
+    progress(2)
     parts.add(_samples(reader, sources.results))
-    told(3)
+    progress(3)
     if device is None:
         parts.add(_without_model(reader, runs))
     else:
@@ -52,22 +52,22 @@ def build_report(reader: Reader, runs: Sequence[Run], *, device: str | None, sta
     )
 
 
-# Titles, what stands before the parts, and the names with which the parts' own begin.
+# Title, introduction, and the beginnings of the names of the parts.
 _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Which methods write most like people", "", ("comparison", "mauve-by-method", "spreads", "differences")),
     (
         "What the texts are like",
-        "Every statistic is of the continuations alone, in the tokens of the model; those of people are of "
-        "the same prefixes. What each is: docs/scores.md.",
+        "Every statistic is of the continuations only, in the tokens of the model. Human continuations are "
+        "of the same prefixes. docs/scores.md defines each statistic.",
         ("statistics",),
     ),
-    ("How tokens were accepted, and what it cost", "", ("sampling",)),
+    ("How tokens were accepted, and at what cost", "", ("sampling",)),
     (
         "The paper's further experiments",
         "",
         ("lower-entropy", "eta-sweep", "figure-eta-sweep", "constraints", "figure-constraints"),
     ),
-    ("How much human text is refused", "", ("rates", "rejection-curves", "rejection")),
+    ("How much human text is rejected", "", ("rates", "rejection-curves", "rejection")),
     ("How parameters were chosen", "", ("matching", "selection")),
     ("Side by side", "", ("samples",)),
     (
@@ -83,34 +83,36 @@ class _Parts:
     """Parts by name, and what is missing."""
 
     def __init__(self, parts: Iterable[Part | Missing]) -> None:
-        self.found: dict[str, Part] = {}
+        self.by_name: dict[str, Part] = {}
         self.missing: list[Missing] = []
         self.add(parts)
 
     def add(self, parts: Iterable[Part | Missing]) -> None:
-        """Take further parts."""
+        """Add parts."""
         for part in parts:
             if isinstance(part, Missing):
                 self.missing.append(part)
             else:
-                self.found[part.name] = part
+                self.by_name[part.name] = part
 
     @property
     def tables(self) -> list[Table]:
-        return [part for part in self.found.values() if isinstance(part, Table)]
+        return [part for part in self.by_name.values() if isinstance(part, Table)]
 
     def sections(self) -> tuple[Section, ...]:
-        """The parts in the order of _SECTIONS; sections without any are left out."""
-        made = []
+        """The parts in the order of _SECTIONS; empty sections are left out."""
+        sections = []
         for title, text, names in _SECTIONS:
-            chosen = [part for name in names for part in self.found.values() if _is_called(part, name, names)]
+            chosen = [
+                part for name in names for part in self.by_name.values() if _is_called(part, name, names)
+            ]
             if chosen:
-                made.append(Section(title, text, tuple(chosen)))
-        return tuple(made)
+                sections.append(Section(title, text, tuple(chosen)))
+        return tuple(sections)
 
 
 def _is_called(part: Part, name: str, names: Sequence[str]) -> bool:
-    """Whether the part's name is this one, perhaps with more behind it, and no other fits better."""
+    """Whether the part's name is this one, or begins with it and matches no longer one of the names."""
     best = max((other for other in names if _begins(part.name, other)), key=len, default=None)
     return best == name
 
@@ -159,18 +161,18 @@ def _with_model(reader: Reader, results: Results, device: str, stage: Stage) -> 
 
 
 def _without_model(reader: Reader, runs: Sequence[Run]) -> list[Missing]:
-    named = " ".join(run.name for run in runs)
-    again = f"bat-harness report {named} --with-model -o DIR --db {reader.address}"
+    names = " ".join(run.name for run in runs)
+    command = f"bat-harness report {names} --with-model -o DIR --db {reader.address}"
     return [
-        Missing("Next tokens (Figures 1 and 4, Tables 5 to 11 of the paper)", "they take the model", again),
-        Missing("Rank of the outputs (Figure 10 of the paper)", "it takes the model", again),
+        Missing("Next tokens (Figures 1 and 4, Tables 5 to 11 of the paper)", "they need the model", command),
+        Missing("Rank of the outputs (Figure 10 of the paper)", "it needs the model", command),
     ]
 
 
 def _human_judges(reader: Reader, runs: Sequence[Run]) -> Missing:
     return Missing(
         "Judgements by people (Table 2 of the paper)",
-        "no command can stand in for people; the texts to show them come with",
+        "they need people; to export the texts to show them:",
         f"bat-harness export {runs[0].name} -o DIR --db {reader.address}",
     )
 
@@ -180,11 +182,11 @@ def _check_not_empty(reader: Reader, results: Results, parts: _Parts) -> None:
 
     if results.results or results.measured:
         return
-    named = " and ".join(repr(run.name) for run in results.runs)
+    names = " and ".join(repr(run.name) for run in results.runs)
     raise InvalidInputError(
-        f"a report needs scores or measured human text; {named} in {reader.address} has neither as yet "
-        f"({counted(results.unfinished, 'job')} not done). Go on with the sweep by the command that started "
-        f"it, or look: bat-harness status {results.runs[0].name} --db {reader.address}"
+        f"a report needs scores or measured human text; {names} in {reader.address} has neither yet "
+        f"({counted(results.unfinished, 'job')} not done). Resume the sweep with the command that started "
+        f"it, or see: bat-harness status {results.runs[0].name} --db {reader.address}"
     )
 
 
@@ -197,9 +199,9 @@ def _summary(reader: Reader, results: Results, tables: Sequence[Table]) -> str:
             higher = sum(low > 0 for low in shown)
             unknown = sum(low is None for low, _ in ends)
             sentences.append(
-                f"{counted(len(ends), 'basis-aware setting')} against the plain one that rejects as much "
-                f"human text: higher MAUVE for {higher}, lower for {len(shown) - higher}, and for "
-                f"{len(ends) - len(shown) - unknown} no difference that these texts can show."
+                f"{counted(len(ends), 'basis-aware setting')} against the plain one with the same rejection "
+                f"rate: higher MAUVE for {higher}, lower for {len(shown) - higher}, and for "
+                f"{len(ends) - len(shown) - unknown} no difference shown."
             )
             if unknown:
                 sentences.append(f"{counted(unknown, 'difference')} without an interval.")
@@ -210,13 +212,14 @@ def _summary(reader: Reader, results: Results, tables: Sequence[Table]) -> str:
 
 def _what_was_compared(reader: Reader, results: Results) -> str:
     if not results.results:
-        return "Human text was measured; no texts were written."
+        return "Human text was measured; no texts were generated."
     models = ", ".join(dict.fromkeys(result.model for result in results.results))
     settings = {(result.model, result.setting) for result in results.results}
     seeds = len({scored.seed for result in results.results for scored in result.seeds})
-    sets = [reader.prefix_set(named) for named in dict.fromkeys(r.prefix_set for r in results.results)]
+    set_ids = dict.fromkeys(result.prefix_set for result in results.results)
     text = ", ".join(
-        f"{counted(one.prefixes, 'prefix', 'prefixes')} of {one.corpus} ({one.split})" for one in sets
+        f"{counted(prefixes.prefixes, 'prefix', 'prefixes')} of {prefixes.corpus} ({prefixes.split})"
+        for prefixes in map(reader.prefix_set, set_ids)
     )
     return (
         f"{models} continued {text} under {counted(len(settings), 'setting')} with {counted(seeds, 'seed')}."

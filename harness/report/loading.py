@@ -1,4 +1,4 @@
-"""Results of runs, read from a store. Neither a model nor human text is loaded for it."""
+"""Loading the results of runs from a store, without a model or human text."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from harness.store import Instance, InstanceKind, Reader, Run
 
 
 def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
-    """Everything that the runs have to show; runs of different texts are refused."""
+    """All results of the runs; raises if the runs cannot be compared."""
     loaded = [_LoadedRun(reader, run) for run in runs]
-    _check_alike(loaded)
+    _check_comparable(loaded)
     return Results(
         runs=tuple(runs),
-        configs=tuple(one.config for one in loaded),
-        results=tuple(result for one in loaded for result in one.results()),
-        human=_merged(human for one in loaded for human in one.human()),
-        measured=tuple({measured.jobs: measured for one in loaded for measured in one.measured()}.values()),
-        unfinished=sum(one.unfinished for one in loaded),
+        configs=tuple(run.config for run in loaded),
+        results=tuple(result for run in loaded for result in run.results()),
+        human=_merged(human for run in loaded for human in run.human()),
+        measured=tuple({measured.jobs: measured for run in loaded for measured in run.measured()}.values()),
+        unfinished=sum(run.unfinished for run in loaded),
     )
 
 
 def load_revisions(reader: Reader, results: Results) -> dict[str, str]:
-    """The commits of hub models that texts were written with, by the names of the models."""
+    """The commits of the hub models that wrote the texts, by the names of the models."""
     first = {result.model_name: result.seeds[0].generate_jobs[0] for result in results.results}
     specs = reader.parsed_jobs(first.values())
     models = {name: specs[job].model_identity for name, job in first.items()}
@@ -52,7 +52,7 @@ def load_revisions(reader: Reader, results: Results) -> dict[str, str]:
 
 
 def load_cost(reader: Reader, result: Result) -> Cost:
-    """What the programs behind a result cost."""
+    """The cost of the linear programs of a result."""
     jobs = [job for scored in result.seeds for job in scored.generate_jobs]
     tokens, seconds = reader.solver_cost(jobs)
     return Cost(tokens, seconds)
@@ -92,16 +92,16 @@ class _LoadedRun:
         return scores
 
     def _check_models(self) -> None:
-        """A report tells models apart by name and precision; what a sweep loaded must be as distinct."""
+        """Raise if a model has two versions: a report only distinguishes models by name and precision."""
         writers = [instance.job_ids(Generate.role)[:1] for instance in self._instances]
-        known: dict[str, ModelIdentity] = {}
+        by_label: dict[str, ModelIdentity] = {}
         for writer in self.reader.parsed_jobs(job for jobs in writers for job in jobs).values():
             model = writer.model_identity
             assert model is not None
-            first = known.setdefault(model.label, model)
+            first = by_label.setdefault(model.label, model)
             if first != model:
                 raise InvalidInputError(
-                    f"a report needs one version of each model; run {self.run.name!r} has texts of "
+                    f"a report must have one version of each model; run {self.run.name!r} has texts of "
                     f"{model.name} with weights {first.weights[:12]} and {model.weights[:12]}, "
                     "from two revisions. Run each revision as a sweep of its own."
                 )
@@ -120,11 +120,11 @@ class _LoadedRun:
 
     @property
     def corpus(self) -> str:
-        """What people call the corpus."""
+        """The name of the corpus."""
         return self.config.corpus.name
 
     def results(self) -> Iterator[Result]:
-        """Settings in the order of the sweep, as far as they are scored; all seeds of one together."""
+        """The scored settings in the order of the sweep, each with all its seeds."""
         grouped: dict[tuple[str, str, str], list[Instance]] = {}
         for instance in self._of_kind(InstanceKind.GENERATE):
             if self._score_job(instance) is not None:
@@ -173,14 +173,14 @@ class _LoadedRun:
         return next((job for job in instance.job_ids(ScoreGenerated.role) if job in self._scores), None)
 
     def human(self) -> Iterator[HumanScores]:
-        """The scores of what people wrote."""
+        """The scores of human text."""
         for instance in self._of_kind(InstanceKind.HUMAN):
             for job in instance.job_ids(ScoreHuman.role):
                 if job in self._scores and instance.prefix_set is not None:
                     yield HumanScores(instance.model, instance.prefix_set, job, self._scores[job])
 
     def measured(self) -> Iterator[Measured]:
-        """The human text measured for each model, where all of it is."""
+        """The human text measured by each model, if all of its jobs are done."""
         for instance in self._of_kind(InstanceKind.MEASURE):
             jobs = instance.job_ids(MeasureHumanText.role)
             if jobs and self.reader.done_ids(jobs) == set(jobs):
@@ -190,7 +190,7 @@ class _LoadedRun:
 
 
 def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
-    """One entry for each model and set of prefixes, with the scores that any run has of it."""
+    """One entry for each model and set of prefixes, with the scores of all runs."""
     merged: dict[tuple[str, str], HumanScores] = {}
     for scores in human:
         key = (scores.model, scores.prefix_set)
@@ -199,24 +199,24 @@ def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
     return tuple(merged.values())
 
 
-def _check_alike(loaded: Sequence[_LoadedRun]) -> None:
+def _check_comparable(loaded: Sequence[_LoadedRun]) -> None:
     first = loaded[0]
     for other in loaded[1:]:
         if other.corpus != first.corpus:
             raise InvalidInputError(
                 f"runs of one report must continue the same human text; {first.run.name!r} has "
-                f"{first.corpus}, {other.run.name!r} has {other.corpus}. Report them one by one."
+                f"{first.corpus}, {other.run.name!r} has {other.corpus}. Report them separately."
             )
         for key in ("features", "scoring.mauve"):
             if attrgetter(key)(first.config) != attrgetter(key)(other.config):
                 raise InvalidInputError(
-                    f"runs of one report must make MAUVE in the same way; {first.run.name!r} and "
-                    f"{other.run.name!r} differ in {key}. Report them one by one."
+                    f"runs of one report must compute MAUVE in the same way; {first.run.name!r} and "
+                    f"{other.run.name!r} differ in {key}. Report them separately."
                 )
         models = {model.name for model in first.config.models} & {model.name for model in other.config.models}
         if models and first.prefix_sets and other.prefix_sets and not first.prefix_sets & other.prefix_sets:
             raise InvalidInputError(
                 f"runs of one report must continue the same prefixes; {first.run.name!r} and "
-                f"{other.run.name!r} share none, though both are of {first.corpus}. Report them one by one, "
+                f"{other.run.name!r} share none, though both use {first.corpus}. Report them separately, "
                 "or give their sweeps the same prefixes and generation.max_tokens."
             )

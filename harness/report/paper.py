@@ -1,7 +1,7 @@
-"""What the paper has, number by number, with where it stands.
+"""The numbers and statements of the paper, with their sources.
 
-Tables and figures are numbered as LaTeX numbers them. Figures 5 to 8 and 10 have no numbers in the text, so
-there is nothing of them here. The next tokens of the seven prompts are in paper_next_tokens.py.
+Tables and figures have the numbers that LaTeX gives them. The text has no numbers for Figures 5 to 8 and 10,
+so they are not here. The next tokens of the seven prompts are in paper_next_tokens.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What annotators preferred, as shares of the pairs they were shown."""
+    """The preferences of annotators, as shares of the pairs they were shown."""
 
     first: str
     second: str
@@ -41,14 +41,14 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of the paper in our words, and where it stands."""
+    """A statement of the paper in our words, and its source."""
 
     words: str
     where: str
 
 
-# Where the paper has what a part of a report shows.
-PLACES: Mapping[str, str] = {
+# The table or figure of the paper that a part of a report reproduces.
+SOURCES: Mapping[str, str] = {
     "acceptance": "Figures 1 and 4",
     "toy-model": "Figures 2 and 3",
     "comparison": "Figure 5",
@@ -103,16 +103,16 @@ LARGEST_RATE_OF_BA_NUCLEUS = 0.28
 
 STATEMENTS: Mapping[str, Statement] = {
     "comparison": Statement(
-        "no method is best for every size of model; BA-eta does better than eta for the two larger sizes, "
+        "no method is best for every size of model; BA-eta is better than eta for the two larger sizes, "
         "and better than all others for GPT-2 Large",
         "section 5.1, Figure 5",
     ),
     "lower-entropy": Statement(
-        "in lower-entropy generation BA-eta does better than eta for every size of model",
+        "in lower-entropy generation BA-eta is better than eta for every size of model",
         "section 5.1, Table 1",
     ),
     "eta-sweep": Statement(
-        "the more restrictive eta is, the more consistently BA-eta does better at the same rejection rate",
+        "the more restrictive eta is, the more consistently BA-eta is better at the same rejection rate",
         "section 5.1, Figure 6",
     ),
     "constraints": Statement(
@@ -133,10 +133,10 @@ STATEMENTS: Mapping[str, Statement] = {
         "for some prefixes and strict parameters BA-epsilon accepts no token", "section 5.2"
     ),
     "cost": Statement(
-        "a program takes about a second and runs about once in ten tokens: 0.1 seconds a token", "section 4"
+        "a program takes about a second and runs about once in ten tokens: 0.1 seconds per token", "section 4"
     ),
     "rank": Statement(
-        "the log-probabilities of GPT-2 XL have rank 1600, its hidden size; truncated ones grow far past it",
+        "the log-probabilities of GPT-2 XL have rank 1600, its hidden size; truncated ones far exceed it",
         "appendix E, Figure 10",
     ),
 }

@@ -13,21 +13,21 @@ METHODS = ("ba-eta", "eta", "epsilon", "nucleus")
 
 @dataclass(frozen=True, slots=True)
 class PaperToken:
-    """A line of such a table: a token, and which methods may sample it."""
+    """A row of such a table: a token, and which methods accept it."""
 
-    rank: int  # 0 is the likeliest
+    rank: int  # 0 is the most likely
     probability: float
     token: str
     accepted: tuple[bool, bool, bool, bool]  # in the order of METHODS
 
     def accepted_by(self, method: str) -> bool:
-        """Whether a method may sample the token."""
+        """Whether a method accepts the token."""
         return self.accepted[METHODS.index(method)]
 
 
 @dataclass(frozen=True, slots=True)
 class PaperPrompt:
-    """A prompt, which follows the beginning of a text, and its table."""
+    """A prompt, which follows the beginning-of-text token, and its table."""
 
     table: int
     prompt: str

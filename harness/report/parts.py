@@ -1,4 +1,4 @@
-"""What a report is made of: plain records, which know nothing of databases or file formats."""
+"""The parts of a report: plain records, independent of databases and file formats."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One entry of a table: what is shown, the number behind it, and the jobs it comes from."""
+    """One entry of a table: its text, the number behind it, and the jobs it comes from."""
 
-    text: str  # "91.2 [89.0, 93.1]"; empty where there is nothing to say
+    text: str  # such as "91.2 [89.0, 93.1]"; empty if there is no number
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    jobs: tuple[str, ...] = ()  # ids of the jobs whose results it is made of
-    how: str = ""  # how it came from them, in a sentence
+    jobs: tuple[str, ...] = ()  # ids of the jobs whose results it was computed from
+    how: str = ""  # how it was computed, in a sentence
     bold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table."""
+    """A row of a table."""
 
     label: str
     cells: tuple[Cell, ...]  # one for each column but the first
@@ -28,20 +28,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `name` is the name of its files and what `bat-harness trace` is given."""
+    """A table; its files are called `name`, and `bat-harness trace` takes it."""
 
     name: str  # "comparison"
     title: str
-    caption: str  # what is shown, with what intervals
+    caption: str  # what the numbers and intervals are
     columns: tuple[str, ...]  # the first is the heading of the labels
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()  # below the table, a sentence each
-    paper: str = ""  # what of the paper it mirrors, such as "Table 1 of the paper"
+    paper: str = ""  # what it reproduces, such as "Table 1 of the paper"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure as an SVG drawing, and what it shows in words for those who cannot see it."""
+    """A figure as SVG, and a description of it for those who cannot see it."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """A piece of a page that is neither: its HTML, and the same as Markdown."""
+    """Another part of a page, as HTML and as Markdown."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ class Markup:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part of the paper that there is no data for, and the command that would make it."""
+    """A part without data, and the command that computes the data."""
 
     what: str
     why: str
@@ -87,7 +87,7 @@ class Report:
     """A whole report."""
 
     title: str
-    summary: str  # a paragraph: what was compared, on what, and what came of it
+    summary: str  # a paragraph: what was compared, on which texts, with which result
     sections: tuple[Section, ...]
     missing: tuple[Missing, ...]
     provenance: tuple[tuple[str, str], ...]  # (what, value): configuration, versions, fingerprints, dates

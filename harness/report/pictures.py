@@ -1,4 +1,4 @@
-"""Figures of what tables have in numbers, from the same cells, so that the two cannot differ."""
+"""Figures of tables, drawn from the same cells, so that both always agree."""
 
 from __future__ import annotations
 
@@ -14,24 +14,20 @@ from harness.report.results import Measured
 from harness.report.tables import Sources
 from workers.rejection import Curve, rejection_curve
 
-# Pairs of a plain rule and its basis-aware form; the paper's figure has these.
+# Plain rules that are drawn with their basis-aware forms, as in the paper's figure.
 _CURVES = ("eta", "epsilon", "nucleus")
 _REPLICATES = 200
 
 
 def picture_of_comparison(table: Table, models: Sequence[str]) -> Picture | None:
-    """MAUVE by model and method; None where nothing is defined."""
+    """MAUVE by model and method; None if no value is defined."""
     columns = table.columns[1:]
-    several = [column for column in columns if column in models]
+    of_models = [(index, column) for index, column in enumerate(columns) if column in models]
     bars = [
         Bar(model, row.label, cell.value, cell.low, cell.high)
-        for column, model in (
-            [(place, columns[place]) for place in map(columns.index, several)]
-            if several
-            else [(0, models[0])]
-        )
+        for index, model in of_models or [(0, models[0])]
         for row in table.rows
-        if (cell := row.cells[column]).value is not None
+        if (cell := row.cells[index]).value is not None
     ]
     return draw_comparison(bars, name="mauve-by-method") if bars else None
 
@@ -47,44 +43,46 @@ def picture_of_eta_sweep(table: Table) -> Picture | None:
 
 
 def picture_of_constraints(table: Table) -> Picture | None:
-    """MAUVE against the number of constraints; without any, the plain rule."""
-    places = [float(row.label.split()[0]) for row in table.rows]
-    line = _line(table, table.title.split(", ")[1], "MAUVE", places)
+    """MAUVE against the number of constraints; 0 is the plain rule."""
+    constraints = [float(row.label.split()[0]) for row in table.rows]
+    line = _line(table, table.title.split(", ")[1], "MAUVE", constraints)
     return constraints_sweep([line], name=f"figure-{table.name}") if line else None
 
 
 def pictures_of_rejection(sources: Sources) -> Iterator[Picture]:
     """Parameter against rejection rate, a figure for each model that was measured."""
-    measured = sources.results.measured
-    for place, one in enumerate(measured):
-        name = "rejection-curves" if len(measured) == 1 else f"rejection-curves-{place + 1}"
-        curves = _curves(sources, one)
+    all_measured = sources.results.measured
+    for number, measured in enumerate(all_measured, start=1):
+        name = "rejection-curves" if len(all_measured) == 1 else f"rejection-curves-{number}"
+        curves = _curves(sources, measured)
         if curves:
             yield draw_rejection(curves, name=name)
 
 
 def _curves(sources: Sources, measured: Measured) -> list[Curve]:
     measurement = sources.measurement(measured)
-    found = []
+    curves = []
     for rule in _CURVES:
-        found.append(rejection_curve(measurement, rule, replicates=_REPLICATES))
+        curves.append(rejection_curve(measurement, rule, replicates=_REPLICATES))
         if measured.basis_sizes:
-            size = max(measured.basis_sizes)
-            found.append(rejection_curve(measurement, f"ba-{rule}", None, size, replicates=_REPLICATES))
-    return found
+            constraints = max(measured.basis_sizes)
+            curves.append(
+                rejection_curve(measurement, f"ba-{rule}", None, constraints, replicates=_REPLICATES)
+            )
+    return curves
 
 
-def _line(table: Table, label: str, column: str, places: Sequence[float]) -> Line | None:
+def _line(table: Table, label: str, column: str, xs: Sequence[float]) -> Line | None:
     cells = [_cell(table, row, column) for row in table.rows]
-    known = [(x, cell) for x, cell in zip(places, cells, strict=True) if cell.value is not None]
-    if len(known) < 2:
+    points = [(x, cell) for x, cell in zip(xs, cells, strict=True) if cell.value is not None]
+    if len(points) < 2:
         return None
     return Line(
         label,
-        tuple(x for x, _ in known),
-        tuple(float(cell.value or 0.0) for _, cell in known),
-        tuple(math.nan if cell.low is None else cell.low for _, cell in known),
-        tuple(math.nan if cell.high is None else cell.high for _, cell in known),
+        tuple(x for x, _ in points),
+        tuple(float(cell.value or 0.0) for _, cell in points),
+        tuple(math.nan if cell.low is None else cell.low for _, cell in points),
+        tuple(math.nan if cell.high is None else cell.high for _, cell in points),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a report comes from: runs, configuration, versions, models, texts, machines and dates."""
+"""The provenance of a report: runs, configuration, versions, models, texts, machines and dates."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from harness.store import JobState, Reader, Run, StoredJob
 
 Facts = tuple[tuple[str, str], ...]
 
-_MACHINE = ("processor", "cores", "machine")  # what among a run's versions is none
-# Jobs done otherwise than planned that are listed one by one.
+_MACHINE = ("processor", "cores", "machine")  # keys of a run's versions that are not libraries
+# Jobs that ran differently from the plan and are listed one by one.
 _LISTED = 20
 
 
 def provenance(reader: Reader, results: Results, *, now: datetime | None = None) -> Facts:
-    """Return what is known, as pairs of a name and a value; `now` is when the report is written."""
+    """Return pairs of a name and a value; `now` is when the report is written."""
     seen = _Seen()
     for run in results.runs:
         for job in reader.jobs(run.id):
@@ -50,8 +50,8 @@ def _of_run(run: Run, *, several: bool) -> Iterator[tuple[str, str]]:
     if version is not None:
         yield f"version of results{suffix}", str(version)
     libraries = sorted(item for item in run.versions.items() if item[0] not in _MACHINE)
-    named = ", ".join(f"{name} {value}" for name, value in libraries)
-    yield f"versions at the latest start{suffix}", named or "not recorded"
+    versions = ", ".join(f"{name} {value}" for name, value in libraries)
+    yield f"versions at the latest start{suffix}", versions or "not recorded"
     yield f"first start{suffix}", _date(run.created_at)
     yield f"latest start{suffix}", _date(run.started_at)
     config = {key: value for key, value in run.config.items() if key != "result_version"}
@@ -59,13 +59,13 @@ def _of_run(run: Run, *, several: bool) -> Iterator[tuple[str, str]]:
 
 
 def configuration_hash(run: Run) -> str:
-    """The SHA-256 of everything that tells the run from others: the same wherever it is run."""
+    """The SHA-256 of a run's configuration, the same on every machine."""
     return sha256_of(run.config)
 
 
 @dataclass
 class _Seen:
-    """What the specifications of jobs name, each once."""
+    """Models, corpora and prefix sets of jobs, each once."""
 
     tasks: dict[str, dict[str, None]] = field(default_factory=dict)  # model -> what it did
     corpora: set[str] = field(default_factory=set)
@@ -101,7 +101,7 @@ class _Seen:
         yield "jobs", f"{done:,} done, {len(self.states) - done:,} not done"
         listed = list(self.adjusted.values())
         more = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
-        yield "jobs done otherwise than planned", "\n".join([*listed[:_LISTED], *more]) or "none"
+        yield "jobs that ran differently from the plan", "\n".join([*listed[:_LISTED], *more]) or "none"
 
 
 def _model(model: ModelIdentity) -> str:
@@ -116,26 +116,26 @@ def _corpus(corpus: CorpusIdentity) -> str:
 
 def _prefix_sets(reader: Reader, seen: _Seen) -> Iterator[tuple[str, str]]:
     lines = []
-    for named in seen.prefix_sets:
-        if reader.has_prefix_set(named):
-            found = reader.prefix_set(named)
+    for set_id in seen.prefix_sets:
+        if reader.has_prefix_set(set_id):
+            stored = reader.prefix_set(set_id)
             lines.append(
-                f"{found.id}: {found.prefixes:,} prefixes, {found.corpus}, revision "
-                f"{found.revision}, split {found.split}"
+                f"{stored.id}: {stored.prefixes:,} prefixes, {stored.corpus}, revision "
+                f"{stored.revision}, split {stored.split}"
             )
     if lines:
         yield ("prefix set" if len(lines) == 1 else "prefix sets"), "\n".join(lines)
 
 
 def _hardware(results: Results) -> str:
-    """What the drivers ran on; runs of earlier versions recorded the architecture alone."""
+    """The machines of the drivers; earlier versions recorded only the architecture."""
     recorded = []
     for run in results.runs:
         processor, cores, machine = (run.versions.get(key) for key in _MACHINE)
         parts = [processor, f"{cores} cores" if cores else None, machine]
         recorded.append(", ".join(str(part) for part in parts if part))
-    known = ", ".join(dict.fromkeys(text for text in recorded if text)) or "not recorded"
-    return f"{known} (of the driver at the latest start)"
+    machines = ", ".join(dict.fromkeys(text for text in recorded if text)) or "not recorded"
+    return f"{machines} (of the driver at the latest start)"
 
 
 def _date(time: datetime) -> str:

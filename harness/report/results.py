@@ -1,8 +1,8 @@
-"""What runs have to show: settings with the scores of each seed, human text, and how it all came about."""
+"""The results of runs: settings with the scores of each seed, human text, and where both come from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.config.expansion import EqualRate, Setting
@@ -10,6 +10,7 @@ from harness.config.schema import SweepConfig
 from harness.report.names import short_name
 from harness.scoring.scores import StoredScore
 from harness.store import Resolution, Run
+from workers.measurement_record import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,18 @@ class Result:
     stage: str
     split: str
     model: str  # its title in the sweep, such as "Small"
-    model_name: str  # what it was loaded as, such as "openai-community/gpt2"
+    model_name: str  # the name it was loaded by, such as "openai-community/gpt2"
     method: str  # its title in the sweep
     setting: Setting  # its parameter is known
-    asked: Setting  # as the sweep has it, perhaps to be matched or the best of several
-    resolution: Resolution | None  # how the parameter was found; None where it was written down
+    asked: Setting  # as in the sweep, where the parameter may be unresolved
+    resolution: Resolution | None  # how the parameter was resolved; None if the sweep gives it
     prefix_set: str
     seeds: tuple[Scored, ...]  # at least one
-    run_id: int = 0  # runs of one name may differ
+    run_id: int = 0  # two runs may have the same name
 
     @property
-    def place(self) -> tuple[int, str, str, str, str]:
-        """What settings that are compared have in common: run, stage, model and prefixes."""
+    def comparison_group(self) -> tuple[int, str, str, str, str]:
+        """What results that are compared have in common: run, stage, model and prefixes."""
         return (self.run_id, self.run, self.stage, self.model, self.prefix_set)
 
     @property
@@ -53,13 +54,13 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Rule, parameter and number of constraints, in a few letters."""
+        """Rule, parameter and number of constraints, such as "ba-eta=0.0153 (c=20)"."""
         return short_name(self.setting.rule, self.parameter, self.setting.constraints)
 
 
 @dataclass(frozen=True, slots=True)
 class HumanScores:
-    """The same statistics of what people wrote, for the prefixes of a model's results."""
+    """The same statistics of the human continuations of the same prefixes."""
 
     model: str
     prefix_set: str
@@ -79,7 +80,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the programs of a result cost, as the workers' clocks had it."""
+    """The cost of the linear programs of a result, by the workers' clocks."""
 
     tokens: int
     solver_seconds: float
@@ -87,7 +88,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All of it. Runs are in the order asked for; results in the order of their sweeps."""
+    """All results. Runs are in the order given; results in the order of their sweeps."""
 
     runs: tuple[Run, ...]
     configs: tuple[SweepConfig, ...]  # of the runs, in the same order
@@ -97,18 +98,42 @@ class Results:
     unfinished: int  # jobs of the runs that are not done
 
     def human_of(self, result: Result) -> HumanScores | None:
-        """What people wrote after the prefixes of a result."""
-        for found in self.human:
-            if (found.model, found.prefix_set) == (result.model, result.prefix_set):
-                return found
+        """The scores of the human continuations of a result's prefixes."""
+        for human in self.human:
+            if (human.model, human.prefix_set) == (result.model, result.prefix_set):
+                return human
         return None
 
     def plain_of(self, result: Result) -> Result | None:
-        """The result in the same stage whose rejection rate a basis-aware one was to equal."""
+        """The plain result to whose rejection rate a basis-aware result is matched."""
         if not isinstance(result.asked.parameter, EqualRate):
             return None
         reference = result.asked.parameter.reference
         for other in self.results:
-            if other.place == result.place and reference in (other.asked, other.setting):
+            same_group = other.comparison_group == result.comparison_group
+            if same_group and reference in (other.asked, other.setting):
                 return other
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Results, and functions that load what is too large to keep with them."""
+
+    results: Results
+    measurement: Callable[[Measured], Measurement]
+    cost: Callable[[Result], Cost | None]  # None if unknown
+
+    def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
+        """The measured human text from which a result's rejection rate is computed, if there is any."""
+        constraints = result.setting.constraints
+        matching = [
+            measured
+            for measured in self.results.measured
+            if measured.model == result.model and (constraints is None or constraints in measured.basis_sizes)
+        ]
+        if not matching:
+            return None
+        # Preferably of the same run.
+        chosen = min(matching, key=lambda measured: measured.run_id != result.run_id)
+        return chosen, self.measurement(chosen)

@@ -1,4 +1,4 @@
-"""What each method wrote after the same prefixes, side by side with how the person went on."""
+"""The continuations of the same prefixes by each method and by people, side by side."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from harness.words import counted
 if TYPE_CHECKING:  # brings in torch
     from workers.generation import Generation
 
-# (name of a model, ids of what stands before, ids of tokens) -> the text that each token adds
+# (name of a model, ids of the context, ids of tokens) -> the text that each token adds
 Decode = Callable[[str, Sequence[int], Sequence[int]], list[str]]
 
 _TITLE = "Texts side by side"
-# A sweep over parameters has dozens of settings; more than this nobody reads side by side.
+# A sweep over parameters has dozens of settings, too many to read side by side.
 _METHODS_SHOWN = 12
 
 
 def side_by_side(reader: Reader, results: Results, decode: Decode | None, count: int = 4) -> Markup | Missing:
-    """Show `count` prefixes with each method's continuation of them, for the first model and its first seed.
+    """Show `count` prefixes with their continuation by each method, for the first model and its first seed.
 
-    One job a method is read: the prefixes are spread evenly over the first shard. Without `decode`, or where
-    it raises a BatError, texts are shown without the ways in which their tokens were accepted.
+    One job per method is read: the prefixes are spread evenly over the first shard. Without `decode`, or if
+    it raises a BatError, texts are shown without how their tokens were accepted.
     """
     if count < 1:
         raise InvalidInputError(f"the number of prefixes to show must be at least 1; got {count}.")
@@ -43,8 +43,8 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
     jobs = _first_jobs(reader, shown)
     start, stop = _shared_range(jobs)
     prefixes = {
-        place: reader.prefixes(shown[0].prefix_set, place, place + 1)[0]
-        for place in _spread(start, stop, count)
+        index: reader.prefixes(shown[0].prefix_set, index, index + 1)[0]
+        for index in _spread(start, stop, count)
     }
     pieces = _Pieces(shown[0].model_name, decode)
     written = {
@@ -53,7 +53,7 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
     }
     openings = [
         Opening(
-            place=place,
+            index=index,
             text=prefix.text,
             human=prefix.continuation,
             continuations=tuple(
@@ -61,7 +61,7 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
                 for result, texts in zip(shown, written.values(), strict=True)
             ),
         )
-        for place, prefix in prefixes.items()
+        for index, prefix in prefixes.items()
     ]
     notes = [_note(results, chosen, jobs[0], (start, stop)), *pieces.problems]
     return Markup(
@@ -73,67 +73,67 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
 
 
 def _choose(results: Results) -> list[Result]:
-    """Settings of the first model after the same prefixes, each once; of test text where there is any."""
-    known = [one for one in results.results if one.split == "test"] or list(results.results)
-    if not known:
+    """Settings of the first model for the same prefixes, each once; on test text if there is any."""
+    candidates = [result for result in results.results if result.split == "test"] or list(results.results)
+    if not candidates:
         return []
-    first = known[0]
-    alike = [one for one in known if (one.model, one.prefix_set) == (first.model, first.prefix_set)]
+    first = candidates[0]
     by_label: dict[str, Result] = {}
-    for one in alike:
-        by_label.setdefault(one.label, one)
+    for result in candidates:
+        if (result.model, result.prefix_set) == (first.model, first.prefix_set):
+            by_label.setdefault(result.label, result)
     return list(by_label.values())
 
 
 def _first_jobs(reader: Reader, shown: Sequence[Result]) -> list[StoredJob]:
     """For each result, the job that wrote the first sample of the first prefixes with the first seed."""
-    ids = [one.seeds[0].generate_jobs for one in shown]
-    found = reader.find_jobs(job_id for job_ids in ids for job_id in job_ids)
-    return [min((found[job_id] for job_id in job_ids), key=_first_in_order) for job_ids in ids]
+    ids = [result.seeds[0].generate_jobs for result in shown]
+    jobs = reader.find_jobs(job_id for job_ids in ids for job_id in job_ids)
+    return [min((jobs[job_id] for job_id in job_ids), key=_sample_and_start) for job_ids in ids]
 
 
-def _first_in_order(job: StoredJob) -> tuple[int, int]:
-    spec = _written_by(job)
+def _sample_and_start(job: StoredJob) -> tuple[int, int]:
+    spec = _generate_spec(job)
     return spec.sample, spec.prefixes.start
 
 
-def _written_by(job: StoredJob) -> Generate:
+def _generate_spec(job: StoredJob) -> Generate:
     spec = job.parse()
     assert isinstance(spec, Generate)
     return spec
 
 
 def _shared_range(jobs: Sequence[StoredJob]) -> tuple[int, int]:
-    """The prefixes that all of the jobs continued; shards of different runs may differ in size."""
-    ranges = [_written_by(job).prefixes for job in jobs]
+    """The range of prefixes that all jobs share; shards of different runs may differ in size."""
+    ranges = [_generate_spec(job).prefixes for job in jobs]
     return max(shard.start for shard in ranges), min(shard.stop for shard in ranges)
 
 
 def _spread(start: int, stop: int, count: int) -> list[int]:
-    """At most `count` places of a range, the first among them, evenly apart."""
+    """At most `count` indices of a range, evenly spaced from its start."""
     size = stop - start
     taken = min(count, size)
-    return [start + place * size // taken for place in range(taken)]
+    return [start + number * size // taken for number in range(taken)]
 
 
 def _written(reader: Reader, job: StoredJob, prefixes: Iterable[PrefixEntry]) -> dict[str, Generation]:
-    wanted = {prefix.id for prefix in prefixes}
+    prefix_ids = {prefix.id for prefix in prefixes}
     return {
         generation.prefix_id: generation
         for _, generation in reader.generations([job.id])
-        if generation.prefix_id in wanted
+        if generation.prefix_id in prefix_ids
     }
 
 
 def _continuation(title: str, generation: Generation, prefix: PrefixEntry, pieces: _Pieces) -> Continuation:
     length = counted(len(generation.trace), "token")
-    ended = ", came to its own end" if generation.stop_reason == "end" else ""
+    ended = ", ended by the model" if generation.stop_reason == "end" else ""
     return Continuation(title, f"{length}{ended}", generation.text, pieces.of(prefix, generation))
 
 
 @dataclass
 class _Pieces:
-    """Takes texts apart into tokens, until that is found to be impossible."""
+    """Splits texts into tokens, until the tokenizer turns out to be unavailable."""
 
     model_name: str
     decode: Decode | None
@@ -142,19 +142,19 @@ class _Pieces:
 
     def __post_init__(self) -> None:
         if self.decode is None:
-            self.problems.append("How tokens were accepted is not shown: no tokenizer was asked for.")
+            self.problems.append("How tokens were accepted is not shown: no tokenizer was given.")
 
     def of(self, prefix: PrefixEntry, generation: Generation) -> tuple[Piece, ...] | None:
         if self.decode is None:
             return None
         try:
-            return self._take_apart(self.decode, prefix, generation)
+            return self._split(self.decode, prefix, generation)
         except BatError as error:
             self.decode = None
-            self.problems.append(f"How tokens were accepted is not shown from here on: {error}")
+            self.problems.append(f"How tokens were accepted is not shown for the remaining texts: {error}")
             return None
 
-    def _take_apart(self, decode: Decode, prefix: PrefixEntry, generation: Generation) -> tuple[Piece, ...]:
+    def _split(self, decode: Decode, prefix: PrefixEntry, generation: Generation) -> tuple[Piece, ...]:
         trace = generation.trace
         texts = decode(self.model_name, prefix.token_ids, trace.token_ids.tolist())
         if len(texts) != len(trace):
@@ -165,32 +165,32 @@ class _Pieces:
         return tuple(
             Piece(
                 text=text,
-                acceptance=Acceptance(int(trace.acceptance[place])),
-                probability=float(trace.probabilities[place]),
-                threshold=float(trace.thresholds[place]),
-                refused=tuple(self._name(decode, prefix, token) for token in trace.refused_before(place)),
-                undecided=int(trace.undecided[place]),
+                acceptance=Acceptance(int(trace.acceptance[step])),
+                probability=float(trace.probabilities[step]),
+                threshold=float(trace.thresholds[step]),
+                rejected=tuple(self._name(decode, prefix, token) for token in trace.refused_before(step)),
+                undecided=int(trace.undecided[step]),
             )
-            for place, text in enumerate(texts)
+            for step, text in enumerate(texts)
         )
 
     def _name(self, decode: Decode, prefix: PrefixEntry, token: int) -> str:
-        """The text of a refused token; behind any prefix it is the same, but for its spaces."""
+        """The text of a rejected token; it is the same after any prefix, except for spaces."""
         if token not in self._names:
             self._names[token] = "".join(decode(self.model_name, prefix.token_ids, [token]))
         return self._names[token]
 
 
-def _note(results: Results, chosen: Sequence[Result], job: StoredJob, places: tuple[int, int]) -> str:
-    """Whose texts these are, and what is not shown."""
+def _note(results: Results, chosen: Sequence[Result], job: StoredJob, shared: tuple[int, int]) -> str:
+    """The model and seed of the texts, and what is not shown."""
     model = chosen[0].model
-    others = list(dict.fromkeys(one.model for one in results.results if one.model != model))
+    others = list(dict.fromkeys(result.model for result in results.results if result.model != model))
     left_out = [f"not shown: {', '.join(others)}"] if others else []
     if len(chosen) > _METHODS_SHOWN:
         left_out.append(f"the first {_METHODS_SHOWN} of {len(chosen)} settings")
     rest = f" ({'; '.join(left_out)})" if left_out else ""
-    seed = _written_by(job).seed
+    seed = _generate_spec(job).seed
     return (
         f"Written by {model}{rest} with seed {seed}. Prefixes are spread evenly over numbers "
-        f"{places[0] + 1} to {places[1]} of the set. Texts are as the model wrote them."
+        f"{shared[0] + 1} to {shared[1]} of the set. Texts are unedited."
     )

@@ -1,4 +1,4 @@
-"""The text of single tokens, with a model's tokenizer alone: no weights are read for it."""
+"""The text of single tokens, from a model's tokenizer without its weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bat.errors import BatError, InvalidInputError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-# Enough of the tokens before a token to tell what it adds to them.
+# Enough context to determine the text that a token adds.
 _TOKENS_BEFORE = 8
 _NO_CHARACTER = "\ufffd"
 
@@ -23,8 +23,8 @@ def token_texts(
     """Return the text that each token adds to the context and the tokens before it.
 
     A character that several tokens share belongs to the last of them, and those before it add nothing, so
-    that the texts make up the whole one. Special tokens, which a text does not show, give their names.
-    ``revision`` is the hub's commit; models that are files here have one version only.
+    that the texts add up to the whole text. Special tokens, which a text does not show, give their names.
+    ``revision`` is a commit of the hub; models that are local files have one version only.
     """
     tokenizer = load_tokenizer(model_name, revision)
     for token in (*context_ids, *token_ids):
@@ -35,7 +35,7 @@ def token_texts(
 
 @lru_cache(maxsize=8)
 def load_tokenizer(model_name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a model by the model's name, once loaded kept for the process."""
+    """Return the tokenizer of a model by the model's name; it is cached in this process."""
     import torch
 
     from workers import fake_model
@@ -66,7 +66,7 @@ def _converted_folder(model_name: str) -> Path:
         )
     except BatError as error:
         raise InvalidInputError(str(error)) from error
-    except Exception as error:  # a missing or damaged file, whatever the readers of GGUF make of it
+    except Exception as error:  # a missing or damaged file: readers of GGUF raise many types
         raise _unavailable(model_name, first_sentence(error)) from error
 
 
@@ -77,7 +77,7 @@ def _read(
 
     from workers.pretrained import first_sentence, quietly
 
-    place: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "pretrained_model_name_or_path": source,
         "revision": revision,
         "local_files_only": local_files_only,
@@ -85,7 +85,7 @@ def _read(
     }
     try:
         with quietly():
-            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(**place)
+            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(**arguments)
     except Exception as error:
         raise _unavailable(model_name, first_sentence(error)) from error
     return tokenizer
@@ -93,7 +93,7 @@ def _read(
 
 def _unavailable(model_name: str, reason: str) -> InvalidInputError:
     return InvalidInputError(
-        f"the tokenizer of {model_name!r} must be at hand to tell tokens apart, but could not be had: "
+        f"the tokenizer of {model_name!r} must be available to split texts into tokens; it cannot be loaded: "
         f"{reason}. Check the name, or connect to the hub once to download it."
     )
 
@@ -103,13 +103,13 @@ def _texts(tokenizer: PreTrainedTokenizerBase, context: list[int], tokens: list[
 
     special = set(tokenizer.all_special_ids)
     texts: list[str] = []
-    before = context[-_TOKENS_BEFORE:]  # of which all is said
-    waiting: list[int] = []  # tokens of a character that is not whole yet
-    for place, token in enumerate(tokens):
+    before = context[-_TOKENS_BEFORE:]  # tokens whose text is complete
+    waiting: list[int] = []  # tokens of a character that is not complete yet
+    for index, token in enumerate(tokens):
         waiting.append(token)
-        known = decode(tokenizer, before)
-        text = decode(tokenizer, [*before, *waiting]).removeprefix(known.rstrip(_NO_CHARACTER))
-        last = place + 1 == len(tokens)
+        text_before = decode(tokenizer, before)
+        text = decode(tokenizer, [*before, *waiting]).removeprefix(text_before.rstrip(_NO_CHARACTER))
+        last = index + 1 == len(tokens)
         if token >= len(tokenizer):
             texts.append(f"<unused {token}>")
         elif token in special:

@@ -1,4 +1,4 @@
-"""From a cell of a table back to the jobs whose results it is made of."""
+"""From a cell of a table back to the jobs whose results it was computed from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.store import Reader, Run, StoredJob
 
 _Item = TypeVar("_Item")
 
-# What was done first comes last: the number, then what it was computed from.
+# From the number back: scores first, then what they were computed from.
 _ORDER = (JobKind.SCORE, JobKind.FEATURIZE, JobKind.GENERATE, JobKind.MEASURE)
 
 
@@ -47,32 +47,35 @@ class TracedCell:
 
 
 def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column: str) -> TracedCell:
-    """Find a cell by the names on its table; the beginning of a name will do where it is the only one."""
+    """Find a cell by its table, row and column; a unique beginning of each name is enough."""
     sources, parts = build_tables(reader, runs)
     tables = [part for part in parts if isinstance(part, Table)]
-    if table in TABLES and not any(one.name.startswith(table) for one in tables):
+    if table in TABLES and not any(part.name.startswith(table) for part in tables):
         missing = next(part for part in TABLES[table](sources) if isinstance(part, Missing))
-        raise InvalidInputError(f"there is no {table} here: {missing.why}. Make it with: {missing.command}")
-    found = _choose("table", table, tables, lambda one: one.name)
-    line = _choose(f"row of {found.name}", row, found.rows, lambda one: one.label)
-    heading = _choose(f"column of {found.name}", column, found.columns[1:], str)
-    cell = line.cells[found.columns[1:].index(heading)]
+        raise InvalidInputError(
+            f"there is no table {table} here: {missing.why}. Compute it with: {missing.command}"
+        )
+    chosen = _choose("table", table, tables, lambda candidate: candidate.name)
+    chosen_row = _choose(f"row of {chosen.name}", row, chosen.rows, lambda candidate: candidate.label)
+    heading = _choose(f"column of {chosen.name}", column, chosen.columns[1:], str)
+    cell = chosen_row.cells[chosen.columns[1:].index(heading)]
     steps = [_step(job) for job in _jobs_behind(reader, cell.jobs)]
-    return TracedCell(found.name, line.label, heading, cell.text, cell.value, cell.how, tuple(steps))
+    return TracedCell(chosen.name, chosen_row.label, heading, cell.text, cell.value, cell.how, tuple(steps))
 
 
 def _choose(kind: str, name: str, items: Iterable[_Item], label: Callable[[_Item], str]) -> _Item:
-    known = list(items)
-    labels = [label(item) for item in known]
-    if name in labels:
-        return known[labels.index(name)]
-    begun = [item for item in known if label(item).lower().startswith(name.lower())]
-    if len(begun) == 1:
-        return begun[0]
-    guess = "" if begun else did_you_mean(name, labels)
-    problem = "is the beginning of several" if begun else "is none"
-    listed = ", ".join(repr(one) for one in (map(label, begun) if begun else labels)) or "nothing"
-    raise InvalidInputError(f"{name!r} {problem} of: {listed} ({kind}).{guess}")
+    by_label: dict[str, _Item] = {}
+    for item in items:
+        by_label.setdefault(label(item), item)
+    if name in by_label:
+        return by_label[name]
+    matching = [text for text in by_label if text.lower().startswith(name.lower())]
+    if len(matching) == 1:
+        return by_label[matching[0]]
+    listed = ", ".join(map(repr, matching or by_label)) or "nothing"
+    if matching:
+        raise InvalidInputError(f"{name!r} is the beginning of several: {listed} ({kind}). Give more of it.")
+    raise InvalidInputError(f"{name!r} is none of: {listed} ({kind}).{did_you_mean(name, by_label)}")
 
 
 def _jobs_behind(reader: Reader, job_ids: Sequence[str]) -> list[StoredJob]:
@@ -88,5 +91,5 @@ def _jobs_behind(reader: Reader, job_ids: Sequence[str]) -> list[StoredJob]:
 def _step(job: StoredJob) -> Step:
     words = job.parse().describe()
     if job.adjustment:
-        words += f"; done differently from the plan: {dict(job.adjustment)}"
+        words += f"; ran differently from the plan: {dict(job.adjustment)}"
     return Step(job.kind.value, job.id, words)

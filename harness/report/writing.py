@@ -1,4 +1,4 @@
-"""A report as files. Each is written beside its place and put there once it is whole."""
+"""Writing a report to files. Each is written to a temporary file and renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from harness.report.parts import Picture, Report, Table
 def write_report(report: Report, folder: Path, *, force: bool = False) -> list[Path]:
     """Write a report to a new or empty folder, and return its files.
 
-    With `force` the folder may hold files: those of the same names are written over, others stay.
+    With `force` the folder may contain files: those with the same names are overwritten, others stay.
     """
     check_report(report)
-    files = list(_files(report))  # before anything is touched: a part that cannot be shown leaves no trace
+    files = list(_files(report))  # first, so that an error in a part writes nothing
     check_folder(folder, force=force)
     written = []
     for name, content in files:
@@ -33,7 +33,7 @@ def write_report(report: Report, folder: Path, *, force: bool = False) -> list[P
 
 
 def _files(report: Report) -> Iterator[tuple[str, bytes]]:
-    """Names and contents, the page last: where it is, the rest is too."""
+    """Names and contents; the page is last, so when it exists, the report is complete."""
     for part in parts_of(report):
         if isinstance(part, Table):
             yield f"tables/{part.name}.md", markdown.table(part).encode()
@@ -47,7 +47,7 @@ def _files(report: Report) -> Iterator[tuple[str, bytes]]:
 
 
 def _provenance(report: Report) -> str:
-    """Where the report comes from as a whole, and the jobs behind each number of its tables."""
+    """The provenance of the report, and the jobs behind each number of its tables."""
     tables = [part for part in parts_of(report) if isinstance(part, Table)]
     facts = {
         "title": report.title,
@@ -81,5 +81,5 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"{folder} cannot be written: {error.strerror or error}. Name another folder."
+            f"{folder} cannot be written: {error.strerror or error}. Choose another folder."
         ) from error

@@ -1,1 +1,1 @@
-"""From texts and their features to numbers."""
+"""Scores of texts, and estimates with intervals from stored scores."""

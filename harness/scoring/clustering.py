@@ -1,10 +1,10 @@
-"""Texts in clusters, as mauve-text clusters them.
+"""Clusters of texts, as mauve-text computes them.
 
-mauve-text makes histograms of clusters and keeps to itself which text is in which. Resampling needs to know.
-So its steps are taken here one by one, with the same libraries, arguments and seeds; a test holds both
-together. The vectors of all texts, generated ones first, are scaled to length one and turned to their
-principal components, of which the first are kept; then k-means divides them. Only k-means depends on the
-seed, so the rest is done once for all seeds.
+mauve-text makes histograms of clusters and does not return which text is in which cluster, which resampling
+needs. So its steps are repeated here, with the same libraries, arguments and seeds; a test checks that both
+agree. The vectors of all texts, generated ones first, are normalized to length one and projected on their
+first principal components; then k-means clusters them. Only k-means depends on the seed, so the rest is done
+once for all seeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bat.threads import map_in_threads
 FeatureArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
-# Vectors of length one that differ by less than this in every place are equal but for rounding.
+# Vectors of length one that differ by less than this in every coordinate are equal up to rounding.
 _ROUNDING = 1e-6
 
 
@@ -40,8 +40,8 @@ def cluster(human: FeatureArray, generated: FeatureArray, settings: Mapping[str,
     _check_features(human, generated)
     buckets = _buckets(len(human), len(generated), settings["buckets"])
     rows = _reduce(human, generated, settings["explained_variance"])
-    found = _labels(rows, buckets, settings)
-    return [Labels(each[len(generated) :], each[: len(generated)], buckets) for each in found]
+    labels_by_seed = _labels(rows, buckets, settings)
+    return [Labels(labels[len(generated) :], labels[: len(generated)], buckets) for labels in labels_by_seed]
 
 
 def _reduce(human: FeatureArray, generated: FeatureArray, explained_variance: float) -> FeatureArray:
@@ -53,9 +53,9 @@ def _reduce(human: FeatureArray, generated: FeatureArray, explained_variance: fl
     if np.ptp(rows, axis=0).max() <= _ROUNDING:
         raise InvalidInputError(
             f"MAUVE needs texts that differ; the features of all {len(human)} human and {len(generated)} "
-            "generated texts point the same way. Check what they were computed from."
+            "generated texts have one direction. Check the texts and the features model."
         )
-    # All components are asked for, so scikit-learn takes an exact solver: there is no seed to give.
+    # For all components scikit-learn uses an exact solver, which needs no seed.
     pca = PCA(n_components=None, whiten=False).fit(rows)
     enough = np.cumsum(pca.explained_variance_ratio_) >= explained_variance
     kept: FeatureArray = pca.transform(rows)[:, : int(np.argmax(enough)) + 1].astype(np.float32)
@@ -63,26 +63,26 @@ def _reduce(human: FeatureArray, generated: FeatureArray, explained_variance: fl
 
 
 def _labels(rows: FeatureArray, buckets: int, settings: Mapping[str, Any]) -> list[IntArray]:
-    """The cluster of each row, for each seed: seeds side by side, each on one thread.
+    """The cluster of each row, for each seed: seeds in parallel, each on one thread.
 
-    Left to itself, faiss divides every step of k-means among threads that wait for each other. On cores that
-    have something else to do as well, that was seen to take a hundred times as long.
+    By default faiss divides every step of k-means among threads that wait for each other. On busy cores that
+    can take a hundred times as long.
     """
     import faiss
 
-    def one_seed(seed: int) -> IntArray:
+    def cluster_with(seed: int) -> IntArray:
         before = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)  # holds for the calling thread alone
+        faiss.omp_set_num_threads(1)  # for this thread only
         try:
             return _kmeans(rows, buckets, seed, settings)
         finally:
             faiss.omp_set_num_threads(before)
 
-    return map_in_threads(one_seed, settings["kmeans_seeds"], threads_to_use())
+    return map_in_threads(cluster_with, settings["kmeans_seeds"], threads_to_use())
 
 
 def threads_to_use() -> int:
-    """As many threads as OpenMP was given, which a worker of few cores is told by its environment."""
+    """The number of threads of OpenMP, which the environment of a worker sets to its cores."""
     import faiss
 
     return int(faiss.omp_get_max_threads())
@@ -99,8 +99,8 @@ def _kmeans(rows: FeatureArray, buckets: int, seed: int, settings: Mapping[str, 
         nredo=settings["kmeans_redo"],
         update_index=True,
         seed=seed + 2,  # as in mauve-text
-        # Nothing but the least number of rows below which faiss warns, past Python, on the error stream. A
-        # tenth as many clusters as texts, the usual choice, is below its own.
+        # Only the limit below which faiss prints a warning. Its default is above the usual choice of a tenth
+        # as many clusters as texts.
         min_points_per_centroid=1,
     )
     kmeans.train(rows)
@@ -108,33 +108,33 @@ def _kmeans(rows: FeatureArray, buckets: int, seed: int, settings: Mapping[str, 
     return labels
 
 
-def _buckets(human: int, generated: int, asked: str | int) -> int:
-    """How many clusters; `auto` counts as mauve-text does."""
-    if asked == "auto":
+def _buckets(human: int, generated: int, setting: str | int) -> int:
+    """The number of clusters; `auto` is the rule of mauve-text."""
+    if setting == "auto":
         return max(2, round(min(human, generated) / 10))
-    if int(asked) > human + generated:
+    if int(setting) > human + generated:
         raise InvalidInputError(
-            f"MAUVE needs at least one text for each bucket; got {asked} buckets for {human} human and "
-            f"{generated} generated texts. Lower scoring.mauve.buckets, or take more prefixes."
+            f"MAUVE needs at least one text for each bucket; got {setting} buckets for {human} human and "
+            f"{generated} generated texts. Lower scoring.mauve.buckets, or use more prefixes."
         )
-    return int(asked)
+    return int(setting)
 
 
 def _check_features(human: FeatureArray, generated: FeatureArray) -> None:
     if human.ndim != 2 or generated.ndim != 2 or human.shape[1:] != generated.shape[1:]:
         raise InvalidInputError(
-            "features must be two tables of one width, a row for each text; got the shapes "
+            "features must be two matrices of the same width, a row for each text; got the shapes "
             f"{human.shape} (human) and {generated.shape} (generated). Use one features model for both."
         )
     if len(human) < 2 or len(generated) < 2:
         raise InvalidInputError(
-            f"MAUVE compares at least two human texts with two generated ones; got {len(human)} and "
-            f"{len(generated)}. Take more prefixes."
+            f"MAUVE needs at least two human and two generated texts; got {len(human)} and "
+            f"{len(generated)}. Use more prefixes."
         )
     for side, features in (("human", human), ("generated", generated)):
-        broken = np.count_nonzero(~np.isfinite(features).all(axis=1))
-        if broken:
+        invalid = np.count_nonzero(~np.isfinite(features).all(axis=1))
+        if invalid:
             raise InvalidInputError(
-                f"features must be finite; those of {broken} of {len(features)} {side} texts are not. "
+                f"features must be finite; those of {invalid} of {len(features)} {side} texts are not. "
                 "Compute them in float32 or bfloat16."
             )

@@ -1,8 +1,8 @@
 """MAUVE (Pillutla et al. 2021) of human and generated texts, with its values under resampling.
 
-The values are those of mauve-text. Beside them stand the values with prefixes drawn again, and with blocks of
-prefixes left out: there a text counts as often as its prefix does, in the cluster it was in at first. Why
-clusters are held fixed, and what that costs: docs/design/scoring.md.
+The values are those of mauve-text. Added are the values for resampled prefixes, and with blocks of prefixes
+left out: there a text counts as often as its prefix does, in its original cluster. docs/design/scoring.md
+explains why clusters are kept fixed, and what that costs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.scoring.resampling import FloatArray, IntArray, Resampling
 
 # How far the mixture weights stay away from 0 and 1, as in mauve-text.
 _MARGIN = 1e-6
-# Numbers in one temporary array: histograms are compared some at a time.
+# Numbers in one temporary array: histograms are compared in chunks.
 _CHUNK_NUMBERS = 1_000_000
 
 
@@ -37,21 +37,21 @@ class MauveScores:
 def mauve_scores(
     human: FeatureArray,
     generated: FeatureArray,
-    human_places: IntArray,
-    generated_places: IntArray,
+    human_prefixes: IntArray,
+    generated_prefixes: IntArray,
     settings: Mapping[str, Any],
     resampling: Resampling,
 ) -> MauveScores:
     """MAUVE for each k-means seed, and its mean over them under each resampling and without each block.
 
-    `places` say which prefix each text continues. `settings` are those of a sweep's scoring.mauve. A value
-    is NaN where the weights leave no text on one side.
+    `human_prefixes` and `generated_prefixes` are the index of the prefix of each text. `settings` are a
+    sweep's scoring.mauve. A value is NaN if the weights leave no text on one side.
     """
     prefixes = resampling.prefixes
-    _check_places("human", human_places, len(human), prefixes)
-    _check_places("generated", generated_places, len(generated), prefixes)
+    _check_prefixes("human", human_prefixes, len(human), prefixes)
+    _check_prefixes("generated", generated_prefixes, len(generated), prefixes)
     clusterings = [
-        _Clustering.of(labels, human_places, generated_places, prefixes)
+        _Clustering.of(labels, human_prefixes, generated_prefixes, prefixes)
         for labels in cluster(human, generated, settings)
     ]
     curve = (settings["scaling_factor"], settings["curve_points"])
@@ -69,11 +69,11 @@ def mauve_of_histograms(
 ) -> FloatArray:
     """MAUVE of each pair of histograms, [r, buckets] counts each; NaN where one of the two is empty."""
     rows = max(1, _CHUNK_NUMBERS // human.shape[1])
-    found = np.empty(len(human))
+    values = np.empty(len(human))
     for start in range(0, len(human), rows):
         part = slice(start, start + rows)
-        found[part] = _areas(_shares(human[part]), _shares(generated[part]), scaling_factor, curve_points)
-    return found
+        values[part] = _areas(_shares(human[part]), _shares(generated[part]), scaling_factor, curve_points)
+    return values
 
 
 def _areas(p: FloatArray, q: FloatArray, scaling_factor: float, curve_points: int) -> FloatArray:
@@ -92,10 +92,10 @@ def _areas(p: FloatArray, q: FloatArray, scaling_factor: float, curve_points: in
         from_p = p_log_p - np.einsum("rb,rb->r", p, log_mixture)
         x[point] = np.exp(-scaling_factor * np.maximum(from_q, 0))
         y[point] = np.exp(-scaling_factor * np.maximum(from_p, 0))
-    # x falls and y rises along the curve, so its own order is the sorted one. mauve-text sorts, and where
-    # both histograms are equal, so that all points but the ends are (1, 1), rounding may put (1, 0) before
-    # them: it then answers 0.75. The curve's own order gives 1. It also takes the mean of the areas seen from
-    # both axes, which are the same trapezoids.
+    # x falls and y rises along the curve, so it is sorted already. mauve-text sorts it; if both histograms
+    # are equal, so that all points but the ends are (1, 1), rounding may put (1, 0) before them, and the
+    # result is 0.75. The order of the curve gives 1. mauve-text also averages the areas seen from both axes,
+    # which are the same trapezoids.
     area: FloatArray = np.sum((x[1:] + x[:-1]) / 2 * np.diff(y, axis=0), axis=0)
     return area
 
@@ -108,8 +108,8 @@ def _shares(counts: FloatArray) -> FloatArray:
 
 def _log(values: FloatArray) -> FloatArray:
     """Logarithms, and 0 for those of 0, which are only ever multiplied by 0."""
-    found: FloatArray = np.log(values, where=values > 0, out=np.zeros_like(values))
-    return found
+    logs: FloatArray = np.log(values, where=values > 0, out=np.zeros_like(values))
+    return logs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,13 +121,13 @@ class _Clustering:
 
     @classmethod
     def of(
-        cls, labels: Labels, human_places: IntArray, generated_places: IntArray, prefixes: int
+        cls, labels: Labels, human_prefixes: IntArray, generated_prefixes: IntArray, prefixes: int
     ) -> _Clustering:
         shape = (labels.buckets, prefixes)
         return cls(
-            scipy.sparse.csr_array((np.ones(len(human_places)), (labels.human, human_places)), shape),
+            scipy.sparse.csr_array((np.ones(len(human_prefixes)), (labels.human, human_prefixes)), shape),
             scipy.sparse.csr_array(
-                (np.ones(len(generated_places)), (labels.generated, generated_places)), shape
+                (np.ones(len(generated_prefixes)), (labels.generated, generated_prefixes)), shape
             ),
         )
 
@@ -147,14 +147,14 @@ def _mean(
     return mean
 
 
-def _check_places(side: str, places: IntArray, texts: int, prefixes: int) -> None:
-    if places.shape != (texts,) or places.dtype.kind not in "iu":
+def _check_prefixes(side: str, index: IntArray, texts: int, prefixes: int) -> None:
+    if index.shape != (texts,) or index.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"{side} places must be one integer for each of the {texts} {side} texts; got an array of "
-            f"{places.dtype} of shape {places.shape}. Give the number of the prefix each text continues."
+            f"{side}_prefixes must be one integer for each of the {texts} {side} texts; got an array of "
+            f"{index.dtype} of shape {index.shape}. Give the index of the prefix of each text."
         )
-    if texts and (places.min() < 0 or places.max() >= prefixes):
+    if texts and (index.min() < 0 or index.max() >= prefixes):
         raise InvalidInputError(
-            f"{side} places must lie in [0, {prefixes}), the prefixes that are resampled; got {places.min()} "
-            f"to {places.max()}. Make the resampling for as many prefixes as there are."
+            f"{side}_prefixes must lie in [0, {prefixes}), the resampled prefixes; got {index.min()} "
+            f"to {index.max()}. Create the resampling with the number of prefixes."
         )

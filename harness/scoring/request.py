@@ -1,4 +1,4 @@
-"""What a worker is asked for scores: no model is needed for them."""
+"""The request for scores, which needs no model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScoreRequest(Request[tuple[ScoreEntry, ...]]):
-    """Score texts, by themselves and, with features, against what people wrote."""
+    """Score texts on their own and, with features, against human text."""
 
     texts: TextSet
     statistics: tuple[str, ...]
     resampling: Resampling
-    features: FeaturePair | None = None  # none for what people wrote, which is not compared with itself
+    features: FeaturePair | None = None  # None for human text, which is not compared with itself
     mauve: Mapping[str, Any] | None = None
 
     def run(self, worker: Worker) -> tuple[ScoreEntry, ...]:

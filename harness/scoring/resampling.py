@@ -1,12 +1,11 @@
-"""How sure a score is: prefixes drawn again with replacement, and blocks of prefixes left out.
+"""How certain a score is: prefixes resampled with replacement, and blocks of prefixes left out.
 
-Texts of one set are continuations of the same prefixes under every method, and with the same seed every
-method meets the same resamplings and the same blocks. So the difference of two methods has an interval of
-its own: that of the differences, resampling by resampling, in which what makes a prefix hard for both of
-them cancels.
+All methods continue the same prefixes, and with the same seed they have the same resamplings and the same
+blocks. So the difference of two methods has an interval of its own, from the differences under each
+resampling, in which what makes a prefix hard for both of them cancels.
 
-A resampling repeats prefixes, and what counts distinct things, or compares two histograms, is biased by
-repetition. So intervals take their width from resamplings, and their centre from the texts as they are.
+A resampling repeats prefixes, and repetition biases counts of distinct things and comparisons of histograms.
+So intervals take their width from the resamplings, and their centre from the original texts.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 BLOCKS = 20
-# Resamplings that are looked at together: enough for numpy, few enough for memory.
+# Resamplings that are processed together: enough for numpy, few enough for memory.
 _CHUNK = 100
 
 
@@ -38,7 +37,7 @@ class Resampling:
     def __post_init__(self) -> None:
         if self.prefixes < 1 or self.resamples < 0:
             raise InvalidInputError(
-                "a resampling needs at least one prefix and no negative number of resamples; got "
+                "a resampling must have at least 1 prefix and at least 0 resamples; got "
                 f"{self.prefixes} and {self.resamples}."
             )
 
@@ -52,17 +51,17 @@ class Resampling:
 
     @property
     def block_count(self) -> int:
-        """Into how many blocks the prefixes are cut."""
+        """The number of blocks of prefixes."""
         return min(BLOCKS, self.prefixes)
 
     def blocks(self) -> IntArray:
-        """The block of each prefix, [prefixes]: sizes differ by one at most, members are scattered."""
+        """The block of each prefix, [prefixes]: random, with sizes that differ by at most one."""
         random = np.random.default_rng([self.seed, self.prefixes, 1])
-        found = np.empty(self.prefixes, dtype=np.int64)
-        found[random.permutation(self.prefixes)] = np.arange(self.prefixes) % self.block_count
-        return found
+        blocks = np.empty(self.prefixes, dtype=np.int64)
+        blocks[random.permutation(self.prefixes)] = np.arange(self.prefixes) % self.block_count
+        return blocks
 
     def left_out(self) -> FloatArray:
-        """Weights that leave out one block after another, [blocks, prefixes]."""
+        """Weights of the prefixes that leave out each block in turn, [blocks, prefixes]."""
         kept: FloatArray = (self.blocks() != np.arange(self.block_count)[:, None]).astype(np.float64)
         return kept

@@ -41,7 +41,7 @@ def score_texts(
             features.human,
             features.generated,
             np.arange(texts.prefixes),
-            texts.places,
+            texts.prefix_index,
             mauve,
             resampling,
         )

@@ -1,4 +1,4 @@
-"""A score: as a worker computes it, and as a database gives it back."""
+"""A score, as a worker computes it and as a database stores it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ScoreEntry:
-    """One number, with its interval if it has one; NaN becomes None, which means: not defined."""
+    """One number, with its interval if it has one; None, and so NaN, means not defined."""
 
     name: str
     value: float | None
@@ -34,4 +34,4 @@ class StoredScore:
     low: float | None
     high: float | None
     detail: Any | None
-    resampling: tuple[int, int] | None = None  # how many resamplings of the prefixes, and which: their seed
+    resampling: tuple[int, int] | None = None  # number of resamplings of the prefixes, and their seed

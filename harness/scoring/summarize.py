@@ -1,7 +1,7 @@
-"""From statistics to rows of the database: value, 95% interval, and what the interval was made of.
+"""From statistics to scores: value, 95% interval, and the values behind the interval.
 
-Resampled values and values with a block left out are kept beside each score, because the differences
-between two methods are made of them, resampling by resampling and block by block.
+Resampled values and values with a block left out are stored with each score, because differences between two
+methods are computed from them, resampling by resampling and block by block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEFT_OUT = "blocks of prefixes left out"
 Interval = tuple[float, float] | tuple[None, None]
 NO_INTERVAL: Interval = (None, None)
 
-# Values under resamplings are stored by the thousand, and nobody needs more of them than this.
+# Thousands of resampled values are stored; more digits of them are not needed.
 _DIGITS = 7
 _NORMAL_QUANTILE = 1.96
 
@@ -47,22 +47,22 @@ class MauveLike(Protocol):
 
 
 def summarize(statistics: Iterable[Statistic], texts: TextSet, resampling: Resampling) -> list[ScoreEntry]:
-    """One entry for each statistic, in their order."""
+    """One entry for each statistic, in the same order."""
     if resampling.prefixes != texts.prefixes:
         raise InvalidInputError(
-            f"a resampling must be of the prefixes that the texts continue, {texts.prefixes}; got one of "
-            f"{resampling.prefixes}. Make it with Resampling(texts.prefixes)."
+            f"a resampling must have as many prefixes as the texts, {texts.prefixes}; got one of "
+            f"{resampling.prefixes}. Create it with Resampling(texts.prefixes)."
         )
-    found = list(statistics)
-    ratios = [statistic for statistic in found if isinstance(statistic, Ratio)]
+    in_order = list(statistics)
+    ratios = [statistic for statistic in in_order if isinstance(statistic, Ratio)]
     resampled = iter(_resampled(ratios, texts, resampling))
     entries = []
-    for statistic in found:
+    for statistic in in_order:
         if isinstance(statistic, Whole):
             entries.append(_entry(statistic.name, statistic.value, None, statistic.left_out))
         else:
-            value = float(statistic.at(np.ones((1, texts.prefixes)), texts.places)[0])
-            left_out = statistic.at(resampling.left_out(), texts.places)
+            value = float(statistic.at(np.ones((1, texts.prefixes)), texts.prefix_index)[0])
+            left_out = statistic.at(resampling.left_out(), texts.prefix_index)
             entries.append(_entry(statistic.name, value, next(resampled), left_out))
     return entries
 
@@ -82,38 +82,40 @@ def mauve_entry(kmeans_seeds: Sequence[int], scores: MauveLike) -> ScoreEntry:
 def interval_from_resamples(value: float | None, resampled: npt.ArrayLike) -> Interval:
     """1.96 sample standard deviations of the resampled values to either side of the value.
 
-    Resamplings without a value (NaN or None) are passed over; fewer than two others make no interval.
+    Resamplings without a value (NaN or None) are skipped; with fewer than two others there is no interval.
     """
-    known = _finite(resampled)
-    if not _is_number(value) or known.size < 2:
+    defined = _finite(resampled)
+    if not _is_number(value) or defined.size < 2:
         return NO_INTERVAL
-    return _around(value, _NORMAL_QUANTILE * float(known.std(ddof=1)))
+    return _around(value, _NORMAL_QUANTILE * float(defined.std(ddof=1)))
 
 
 def interval_from_blocks(value: float | None, left_out: npt.ArrayLike) -> Interval:
     """The delete-a-block jackknife with Student's t, of the values with each block left out.
 
-    Where the value is not defined without one of the blocks, there is nothing to compare that block by,
-    and no interval.
+    There is no interval if the value is not defined without one of the blocks.
     """
-    from scipy.stats import t  # half a second, which those who only read scores should not wait
+    from scipy.stats import t  # here, because importing it takes half a second
 
-    known = _finite(left_out)
+    defined = _finite(left_out)
     count = np.size(np.asarray(left_out))
-    if not _is_number(value) or known.size < max(2, count):
+    if not _is_number(value) or defined.size < max(2, count):
         return NO_INTERVAL
-    error = math.sqrt((count - 1) / count * float(np.square(known - known.mean()).sum()))
+    error = math.sqrt((count - 1) / count * float(np.square(defined - defined.mean()).sum()))
     return _around(value, float(t.ppf(0.975, count - 1)) * error)
 
 
 def held_to_range(name: str, low: float, high: float) -> tuple[float, float]:
-    """An interval without what a score of that name can never be: no score is negative, some are shares."""
+    """An interval limited to the range of a score: no score is negative, and shares are at most 1."""
     return max(low, 0.0), min(high, 1.0) if is_share(name) else high
 
 
 def is_point(low: float, high: float) -> bool:
-    """Whether an interval has no width, but for rounding: then nothing was varied that matters, and it is
-    not known how much it would matter. What happens in no text of a sample may well happen in another."""
+    """Whether an interval has no width, up to rounding.
+
+    Then the score did not vary in this sample, which says nothing about other samples: what happens in no
+    text of a sample may well happen in another.
+    """
     return math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -129,18 +131,18 @@ def rounded(values: npt.ArrayLike) -> list[float | None]:
 
 
 def _resampled(ratios: Sequence[Ratio], texts: TextSet, resampling: Resampling) -> list[FloatArray | None]:
-    """The values of each ratio under all resamplings, or None where there are none to be had.
+    """The values of each ratio under all resamplings, or None if there are none.
 
-    One prefix is the same however often it is drawn, so its resamplings would pretend to be certain.
+    A single prefix is not resampled: every draw is the same, and the interval would have no width.
     """
     if resampling.resamples == 0 or resampling.prefixes < 2:
         return [None] * len(ratios)
-    # Drawing takes longer than weighing, so every chunk of draws serves all ratios.
+    # Drawing takes longer than weighing, so every chunk of draws is used for all ratios.
     parts: list[list[FloatArray]] = [[] for _ in ratios]
     if ratios:
         for weights in resampling.draws():
             for part, ratio in zip(parts, ratios, strict=True):
-                part.append(ratio.at(weights, texts.places))
+                part.append(ratio.at(weights, texts.prefix_index))
     return [np.concatenate(part) for part in parts]
 
 

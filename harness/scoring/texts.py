@@ -1,4 +1,4 @@
-"""Texts to be scored: continuations of one set of prefixes, by people or by a model."""
+"""Texts to score: continuations of one set of prefixes, by people or by a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 class TokenLikelihood:
     """The log-probability of some tokens of the texts under the model."""
 
-    texts: IntArray  # [t] which text the token is of
+    texts: IntArray  # [t] the text of the token
     log_probs: FloatArray  # [t]
 
 
@@ -26,13 +26,13 @@ class TokenLikelihood:
 class TextSet:
     """Continuations as token ids. There may be several of one prefix, and a continuation may be empty.
 
-    Prefixes are what is sampled from a population: intervals come from resampling them, never single texts.
+    Prefixes are the sample from a population: intervals come from resampling prefixes, never single texts.
     """
 
-    prefixes: int  # how many prefixes the set has
-    places: IntArray  # [m] the prefix of each text, in [0, prefixes)
+    prefixes: int  # the number of prefixes
+    prefix_index: IntArray  # [m] the prefix of each text, in [0, prefixes)
     token_ids: tuple[IntArray, ...]  # m continuations, an end-of-text token included
-    ended: BoolArray  # [m] whether the text came to its own end
+    ended: BoolArray  # [m] whether the model ended the text itself
     likelihood: TokenLikelihood
     traces: tuple[Trace, ...] | None = None  # m, of texts that a model wrote
 

@@ -1,6 +1,5 @@
-"""How runs stand.
+"""The status of runs.
 
-run_status.py   counts, rates, time left
-verdict.py      all of it in a sentence
-failures.py     why jobs were set aside, alike errors together
+run_status.py   counts, rates, time left, and all of it in a sentence
+failures.py     why jobs failed, with equal errors grouped
 """

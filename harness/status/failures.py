@@ -1,4 +1,4 @@
-"""Why jobs of a run were set aside, in few lines."""
+"""Why jobs of a run failed, in a few lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b")
 
 @dataclass(frozen=True, slots=True)
 class FailedJobError:
-    """A job that was set aside, and the error of its latest attempt."""
+    """A failed job, and the error of its latest attempt."""
 
     job_id: str
     kind: JobKind
@@ -30,7 +30,7 @@ class FailedJobError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Jobs that were set aside for the same reason."""
+    """Jobs that failed for the same reason."""
 
     error: str  # in one line
     count: int
@@ -39,25 +39,25 @@ class ErrorGroup:
 
 
 def find_failed(reader: Reader, run_id: int) -> list[FailedJobError]:
-    """The jobs of a run that were set aside, with their errors."""
+    """The failed jobs of a run, with their errors."""
     with reader.query(_FAILED, {"run_id": run_id}) as answer:
         return [FailedJobError(job, JobKind(kind), error or "") for job, kind, error in answer.rows]
 
 
 def group_errors(failed: Iterable[FailedJobError]) -> list[ErrorGroup]:
-    """Put jobs together that failed for the same reason, the most frequent reason first."""
-    groups: dict[str, list[FailedJobError]] = {}
+    """Group jobs that failed for the same reason, the most frequent reason first."""
+    by_error: dict[str, list[FailedJobError]] = {}
     for job in failed:
-        groups.setdefault(summarize_error(job.error), []).append(job)
-    found = [
+        by_error.setdefault(summarize_error(job.error), []).append(job)
+    groups = [
         ErrorGroup(error, len(jobs), tuple(dict.fromkeys(job.kind for job in jobs)), jobs[0].job_id)
-        for error, jobs in groups.items()
+        for error, jobs in by_error.items()
     ]
-    return sorted(found, key=lambda group: (-group.count, group.error))
+    return sorted(groups, key=lambda group: (-group.count, group.error))
 
 
 def summarize_error(error: str) -> str:
-    """An error in one line: its first, or of a traceback, whose frames come first, what was raised."""
+    """An error in one line: its first line, or the exception line of a traceback."""
     lines = [line.rstrip() for line in without_colours(error).splitlines() if line.strip()]
     if not lines:
         return "no error was recorded"

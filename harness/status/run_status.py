@@ -1,4 +1,4 @@
-"""How a run stands: counts by stage, rates, who works, what went wrong."""
+"""The status of a run: counts by stage, rates, drivers and workers, errors, and all of it in a sentence."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from harness.store import (
     WorkerActivity,
 )
 from harness.store.owners import is_gone
+from harness.words import counted, duration
 
-# Rates are taken over the shortest of these that saw enough jobs end.
+# Rates are measured over the shortest of these windows in which enough jobs ended.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
 _ENOUGH_JOBS = 20
 
-# A driver that was heard of so lately is taken to be there. It is silent while it plans, which may mean to
-# load models and to read a corpus.
+# A driver that reported this recently counts as alive. It does not report while it plans, which may include
+# loading models and reading a corpus.
 _SECONDS_PRESENT = 600.0
 
 _COUNTS = """
@@ -55,21 +56,21 @@ _MEAN_SECONDS = "SELECT kind, avg(seconds) FROM attempts_view WHERE outcome = 'd
 
 
 class RunState(StrEnum):
-    """Where a run stands as a whole."""
+    """The state of a run as a whole."""
 
     EMPTY = "empty"  # nothing is planned
     RUNNING = "running"
-    SILENT = "silent"  # jobs are leased, and their driver has not renewed the leases
-    WAITING = "waiting"  # no job is leased, and a driver is there: it plans, starts workers, or has to wait
-    STOPPED = "stopped"  # jobs are left that nobody works on
-    FAILED = "failed"  # all that is left was set aside or waits for that
-    UNRESOLVED = "unresolved"  # all jobs are done, and parameters are still to be found out
+    SILENT = "silent"  # jobs are leased, but their drivers no longer renew the leases
+    WAITING = "waiting"  # no job is leased, but a driver is alive: it plans, starts workers, or waits
+    STOPPED = "stopped"  # jobs are left, and no driver is running
+    FAILED = "failed"  # all jobs that are left have failed or need failed ones
+    UNRESOLVED = "unresolved"  # all jobs are done, but parameters are unresolved
     DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """The jobs of one kind in one stage. Unlike the store's, `waiting` leaves out what is blocked."""
+    """Counts of the jobs of one kind in one stage. Unlike in Progress, `waiting` excludes blocked jobs."""
 
     stage: str | None
     kind: JobKind
@@ -85,30 +86,30 @@ class StageCounts:
 
     @property
     def open(self) -> int:
-        """Jobs that can still be done without anybody's help."""
+        """Jobs that can still be done without intervention."""
         return self.leased + self.waiting
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How a run stands."""
+    """The status of a run."""
 
     run: Run
     stages: tuple[StageCounts, ...]
     rates: tuple[Rate, ...]
-    rates_over_seconds: float  # what the rates, and the counts of the workers, are taken over
-    workers: tuple[WorkerActivity, ...]  # of the drivers that are alive
-    seconds_left: float | None  # for the jobs planned so far; None when nothing tells
-    seconds_left_is_least: bool  # there are jobs of a kind that has never been done
+    rates_over_seconds: float  # the window of the rates and of the workers' counts
+    workers: tuple[WorkerActivity, ...]  # of drivers that are alive
+    seconds_left: float | None  # for the jobs planned so far; None when there is no estimate
+    seconds_left_is_least: bool  # it excludes jobs of a kind of which none is done yet
     owners: tuple[LeaseOwner, ...]
-    drivers: tuple[DriverPresence, ...]  # that are there, the last to be heard of first
+    drivers: tuple[DriverPresence, ...]  # that are alive, the most recently seen first
     errors: tuple[ErrorGroup, ...]  # the most frequent first
     resolutions: tuple[Resolution, ...]
-    open_parameters: tuple[str, ...]  # that results have still to decide, by their names in resolutions
-    unresolvable: tuple[tuple[str, str], ...]  # parameters that results do not settle, and why
+    open_parameters: tuple[str, ...]  # that wait for results, by their names in resolutions
+    unresolvable: tuple[tuple[str, str], ...]  # parameters that cannot be resolved, and why
 
     def count(self, state: str) -> int:
-        """Jobs of the whole run that are done, leased, waiting, blocked or failed; or their total."""
+        """The number of jobs that are done, leased, waiting, blocked or failed; or the total."""
         return sum(getattr(counts, state) for counts in self.stages)
 
     @property
@@ -116,7 +117,7 @@ class RunStatus:
         if not self.stages:
             return RunState.WAITING if self.drivers else RunState.EMPTY
         if self.count("leased"):
-            # Whoever gave a lease back between two questions was not silent.
+            # No owners: the leases were given back between two queries.
             is_silent = bool(self.owners) and all(owner.expired for owner in self.owners)
             return RunState.SILENT if is_silent else RunState.RUNNING
         if self.count("waiting"):
@@ -128,7 +129,7 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run and how many jobs it has; `waiting` counts those that are blocked too."""
+    """A run and the counts of its jobs; `waiting` includes blocked jobs."""
 
     run: Run
     done: int = 0
@@ -142,14 +143,14 @@ class RunSummary:
 
 
 def list_runs(reader: Reader) -> list[RunSummary]:
-    """All runs, the one started last first."""
+    """All runs, the latest started first."""
     with reader.query(_TOTALS) as answer:
         totals = {run_id: [int(count) for count in counts] for run_id, *counts in answer.rows}
     return [RunSummary(run, *totals.get(run.id, ())) for run in reader.runs()]
 
 
 def gather(reader: Reader, run: Run) -> RunStatus:
-    """Ask a store how a run stands."""
+    """Read the status of a run."""
     instances = reader.instances(run.id, with_jobs=False)
     stages = _count_stages(reader, run, instances)
     owners = [
@@ -159,7 +160,7 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     rates: list[Rate] = []
     workers: list[WorkerActivity] = []
     window = 0.0
-    # The pace of those who have stopped tells nothing about the time left.
+    # The rates of drivers that have stopped say nothing about the time left.
     if not all(owner.expired for owner in owners):
         rates, window = _recent_rates(reader, run)
         workers = reader.workers(run.id, window)
@@ -173,7 +174,7 @@ def gather(reader: Reader, run: Run) -> RunStatus:
         seconds_left=seconds_left,
         seconds_left_is_least=is_least,
         owners=tuple(owners),
-        drivers=tuple(_drivers_there(reader, run)),
+        drivers=tuple(_live_drivers(reader, run)),
         errors=tuple(group_errors(find_failed(reader, run.id))),
         resolutions=tuple(reader.resolutions(run.id)),
         open_parameters=tuple(_parameters(instances, InstanceState.OPEN)),
@@ -181,7 +182,7 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     )
 
 
-def _drivers_there(reader: Reader, run: Run) -> list[DriverPresence]:
+def _live_drivers(reader: Reader, run: Run) -> list[DriverPresence]:
     now = datetime.now(UTC)
     return [
         driver
@@ -204,8 +205,8 @@ def _count_stages(reader: Reader, run: Run, instances: Sequence[Instance]) -> li
 
 
 def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
-    """What was done lately, and how many seconds that is."""
-    # Before the latest start others may have worked, or nobody.
+    """Recent rates, and the seconds over which they were measured."""
+    # Before the latest start, the run may have had other workers or none.
     since_start = max(1.0, (datetime.now(UTC) - run.started_at).total_seconds())
     for window in _WINDOWS_SECONDS:
         seconds = min(window, since_start)
@@ -218,10 +219,10 @@ def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
 def _estimate(
     reader: Reader, stages: Sequence[StageCounts], rates: Sequence[Rate]
 ) -> tuple[float | None, bool]:
-    """Work left by the work that is done in a second; both in seconds of attempts.
+    """The seconds left: the work left, in seconds of attempts, over the attempts that run at a time.
 
-    Attempts a second times seconds an attempt is how many attempts run at a time, however many workers there
-    are and however long a request waits for one.
+    Attempts per second times seconds per attempt is the number of attempts that run at a time, however many
+    workers there are and however long requests wait for them.
     """
     at_a_time = sum(rate.jobs_per_second * rate.seconds_per_attempt for rate in rates)
     if not at_a_time:
@@ -239,9 +240,51 @@ def _estimate(
 
 
 def _parameters(instances: Sequence[Instance], state: InstanceState) -> dict[str, str]:
-    """The parameters in a state, each once for all seeds, and what keeps them from being resolved."""
+    """The parameters in a state, each once for all seeds, and why they cannot be resolved."""
     return {
         instance.resolution or instance.name: instance.problem or ""
         for instance in instances
         if instance.state is state
     }
+
+
+def say(status: RunStatus) -> str:
+    """The whole status in a few sentences, with what to do next."""
+    done, total = status.count("done"), status.count("total")
+    # Rounded down, so that 100% means that all jobs are done.
+    numbers = f"{done:,} of {counted(total, 'job')} done ({100 * done // max(total, 1)}%)"
+    first = _SENTENCES[status.state].format(numbers=numbers, total=counted(total, "job"))
+    if status.state is RunState.RUNNING and status.seconds_left is not None:
+        at = "at least" if status.seconds_left_is_least else "about"
+        first = f"{first[:-1]}, {at} {duration(status.seconds_left)} left."
+    if status.state is RunState.WAITING:
+        driver = status.drivers[0]
+        age = duration((datetime.now(UTC) - driver.seen_at).total_seconds())
+        first += f" A driver is {driver.doing}, last seen {age} ago."
+    sentences = [first]
+    if status.count("failed"):
+        blocked = status.count("blocked")
+        effect = f", {counted(blocked, 'job')} blocked by them" if blocked else ""
+        sentences.append(f"{counted(status.count('failed'), 'job')} failed{effect}.")
+    if status.state is RunState.FAILED:
+        sentences.append("Fix the cause, run bat-harness retry, and run the same command again to resume.")
+    if status.open_parameters and status.stages:
+        parameters = counted(len(status.open_parameters), "parameter")
+        sentences.append(f"{parameters} unresolved, such as that of {status.open_parameters[0]}.")
+    for name, problem in status.unresolvable:
+        sentences.append(f"The parameter of {name} cannot be resolved: {problem}")
+    return " ".join(sentences)
+
+
+_RESUME = "Run the same command again to resume."
+_SENTENCES = {
+    RunState.EMPTY: "Nothing is planned yet.",
+    RunState.RUNNING: "Running: {numbers}.",
+    RunState.WAITING: "Waiting: {numbers}, none running.",
+    RunState.SILENT: "Silent: {numbers}, and the driver that holds the leases is gone. " + _RESUME,
+    RunState.STOPPED: "Stopped: {numbers}. " + _RESUME,
+    RunState.FAILED: "Failed: {numbers}, and no other job can run.",
+    RunState.UNRESOLVED: "Not finished: all {total} planned so far are done. Run the same command again to "
+    "resume, or to see why it cannot continue.",
+    RunState.DONE: "Done: all {total}.",
+}

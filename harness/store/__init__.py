@@ -1,8 +1,11 @@
 """The database of a sweep: results, and the queue of jobs. `harness.store.store` states the contract.
 
-open_store      for a driver: claim jobs, complete them
-open_reader     for everybody else: questions, while others write
-migrate         bring an older database to this version
+open_store      for a driver: claim jobs and complete them
+open_reader     for everyone else: queries, which do not block a running sweep
+migrate         upgrade an older database to this version
+
+Inside, store.py writes; reader.py and job_reader.py read. plans.py, instances.py, queue.py and results.py
+hold the statements of store.py's transactions, and result_rows.py reads results back.
 """
 
 from harness.store.errors import NoStoreError, SchemaVersionError, StoreError, StoreUnavailableError

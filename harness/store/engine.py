@@ -1,8 +1,8 @@
-"""Opening a database: how each backend is set up, and the one place that commits and rolls back.
+"""Opening a database: the settings of each backend, and the only code that commits and rolls back.
 
 SQLite keeps a write-ahead log, so readers see the last commit and never wait for the writer. A writer takes
-its lock when its transaction begins, and waits for it there: a transaction that began with reading could
-find that its turn to write had passed.
+the lock, and waits for it if needed, when its transaction begins: a transaction that begins by reading can
+fail when it starts to write.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from harness.jobs import canonical_json
 from harness.store.addresses import file_of
+from harness.store.error_messages import explained
 from harness.store.errors import StoreUnavailableError
-from harness.store.failures import explained
 
 # How long a writer waits for another one. A bulk insert holds the lock for seconds at most.
 _BUSY_SECONDS = 60.0
@@ -53,7 +53,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One snapshot of the database. Whatever is done to it is undone at the end."""
+        """One snapshot of the database. Any change to it is rolled back at the end."""
         with explained(self.url), self.engine.connect() as connection:
             if not self.is_sqlite:
                 connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -66,7 +66,7 @@ class Database:
 
 
 def connect(url: URL, *, read_only: bool = False) -> Database:
-    """Make an engine; nothing is opened before the first transaction."""
+    """Create an engine; nothing is opened before the first transaction."""
     if url.get_backend_name() == "sqlite":
         return Database(url, _sqlite_engine(url, read_only))
     return Database(url, _postgresql_engine(url, read_only))
@@ -76,7 +76,7 @@ def _sqlite_engine(url: URL, read_only: bool) -> Engine:
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
         least = ".".join(map(str, _LEAST_SQLITE))
         raise StoreUnavailableError(
-            f"SQLite {least} or later is needed; this Python has {sqlite3.sqlite_version}. "
+            f"SQLite must be version {least} or later; this Python has {sqlite3.sqlite_version}. "
             "Use a newer Python, or PostgreSQL."
         )
 
@@ -88,8 +88,8 @@ def _sqlite_engine(url: URL, read_only: bool) -> Engine:
         try:
             return _open(path, "mode=ro", _set_up_reader)
         except sqlite3.OperationalError:
-            # A reader shares memory with the writer through a file beside the database. Where it may not
-            # create one and there is no log, nobody writes, and the file can be read as it is.
+            # A reader shares memory with the writer through a file beside the database. If it may not
+            # create that file and there is no log, nobody is writing, and the database can be read as it is.
             if _is_writable(path.parent) or path.with_name(f"{path.name}-wal").exists():
                 raise
             return _open(path, "mode=ro&immutable=1", _set_up_reader)
@@ -108,7 +108,7 @@ def _open(path: Path, parameters: str, set_up: Callable[[sqlite3.Connection], No
         f"{path.as_uri()}?{parameters}",
         uri=True,
         timeout=_BUSY_SECONDS,
-        # The driver's own transactions are off: the engine's "begin" says what begins one.
+        # Python's own transactions are off: the engine's "begin" event starts them.
         isolation_level=None,
         # SQLAlchemy's pool hands a connection to one thread at a time.
         check_same_thread=False,
@@ -130,12 +130,12 @@ def _is_writable(folder: Path) -> bool:
 
 def _set_up_reader(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA query_only = ON")
-    connection.execute("SELECT count(*) FROM sqlite_master")  # the first to touch the file
+    connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file
     connection.set_authorizer(_without_other_files)
 
 
 def _without_other_files(action: int, *_: str | None) -> int:
-    """Questions are about this file: ATTACH, and VACUUM INTO, would make others."""
+    """Forbid ATTACH and VACUUM INTO, which would open or create other files."""
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
@@ -143,10 +143,10 @@ def _set_up_writer(connection: sqlite3.Connection) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreUnavailableError(
-            f"SQLite must be able to keep a write-ahead log beside the database; here it keeps {mode!r}. "
+            f"SQLite must be able to keep a write-ahead log beside the database; here its mode is {mode!r}. "
             "Put the database on a local disk."
         )
-    # A crash of the machine may undo the last commits, never half of one; a crash of a process undoes none.
+    # A crash of the machine may lose the last commits, never part of one; a crash of a process loses none.
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
@@ -157,10 +157,10 @@ def _postgresql_engine(url: URL, read_only: bool) -> Engine:
         "application_name": "bat-harness",
         "options": settings,
     }
-    # What the address itself says goes first.
+    # Settings in the address itself take precedence.
     arguments = {name: value for name, value in arguments.items() if name not in url.query}
     try:
-        # A connection is tried before it is used, so that a server that was restarted goes unnoticed.
+        # A connection is tested before it is used, so that a restart of the server goes unnoticed.
         return create_engine(url, connect_args=arguments, json_serializer=canonical_json, pool_pre_ping=True)
     except ModuleNotFoundError:
         raise StoreUnavailableError(

@@ -1,9 +1,9 @@
-"""What can go wrong with a store, beside values that cannot be used (InvalidInputError).
+"""Errors of a store, besides invalid input (InvalidInputError).
 
 BatError
-└── StoreError                  the database refused or lost something
-    ├── StoreUnavailableError   it cannot be opened or written: no folder, no room, no server...
-    │   └── NoStoreError        there is nothing yet: no file, or no tables
+└── StoreError                  the database reported an error
+    ├── StoreUnavailableError   it cannot be opened or written: no folder, disk full, no server...
+    │   └── NoStoreError        it does not exist yet: no file, or no tables
     └── SchemaVersionError      its tables are older or newer than this version of bat-harness
 """
 
@@ -13,15 +13,15 @@ from bat.errors import BatError
 
 
 class StoreError(BatError):
-    """The database refused or lost something."""
+    """The database reported an error."""
 
 
 class StoreUnavailableError(StoreError):
-    """The database cannot be opened, or not be written to."""
+    """The database cannot be opened or written."""
 
 
 class NoStoreError(StoreUnavailableError):
-    """There is no database yet, or nothing in it."""
+    """The database does not exist yet, or is empty."""
 
 
 class SchemaVersionError(StoreError):

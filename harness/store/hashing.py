@@ -1,7 +1,7 @@
-"""One number for all results of a run, the same wherever and however they were made.
+"""One hash of all results of a run, the same wherever and however they were computed.
 
-Times, owners and attempts stay out; so do the keys of rows, which depend on the order of arrival. A run on
-one worker, on four, and on four that were killed now and then gives the same number, or has a fault.
+Times, owners and attempts are left out; so are the keys of rows, which depend on the order of arrival. A run
+on one worker, on four, and on four that are killed now and then must give the same hash.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlalchemy import Connection, select
 
 from harness.jobs import ROWS_TYPES, JobKind, canonical_json
 from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, ScoreRows
-from harness.store.reading import read_features, read_generations, read_measurement, read_scores
 from harness.store.records import JobState
+from harness.store.result_rows import read_features, read_generations, read_measurement, read_scores
 from harness.store.tables import (
     GenerationRow,
     JobRow,
@@ -34,7 +34,7 @@ def results_hash(connection: Connection, run_id: int) -> str:
     digest = hashlib.sha256()
 
     def add(value: Any) -> None:
-        """Add a value with its type and size, so that no two lists of values read alike."""
+        """Add a value with its type and size, so that different lists of values give different bytes."""
         match value:
             case bytes():
                 data = value

@@ -1,4 +1,4 @@
-"""What a run does, as its latest plan has it: instances, and the jobs that work for them."""
+"""The instances of a run as of its latest plan, and the jobs that work for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = [getattr(InstanceRow, name) for name in _FIELDS]
 
 
 def replace(connection: Connection, run_id: int, instances: Sequence[Instance]) -> None:
-    """Store instances, in the place of those of the same names; others of the run stay as they are."""
+    """Store instances, replacing those with the same names; the run's other instances stay."""
     stored = {instance.name: instance for instance in read(connection, run_id)}
     changed = [instance for instance in instances if stored.get(instance.name) != instance]
     if not changed:
@@ -43,7 +43,7 @@ def _replace_jobs(connection: Connection, run_id: int, instances: Sequence[Insta
     keys = find_keys(connection, (job_id for instance in instances for _, job_id in instance.jobs))
     missing = [job_id for instance in instances for _, job_id in instance.jobs if job_id not in keys]
     if missing:
-        raise InvalidInputError(f"an instance has jobs that are planned; job {missing[0]} is not.")
+        raise InvalidInputError(f"the jobs of an instance must be planned; job {missing[0]} is not.")
     links = {
         (id_of[instance.name], keys[job_id]): role for instance in instances for role, job_id in instance.jobs
     }
@@ -61,7 +61,7 @@ def _replace_jobs(connection: Connection, run_id: int, instances: Sequence[Insta
 
 
 def _fill_in_stages(connection: Connection, run_id: int) -> None:
-    """Set the stage of jobs that have none, as those of older databases: the first that has a use for it."""
+    """Set the stage of jobs that have none (from older databases) to the first stage that uses them."""
     first = (
         select(func.min(InstanceRow.stage_position))
         .join(InstanceJobRow, InstanceJobRow.instance_id == InstanceRow.id)
@@ -72,7 +72,7 @@ def _fill_in_stages(connection: Connection, run_id: int) -> None:
 
 
 def read(connection: Connection, run_id: int, *, with_jobs: bool = True) -> list[Instance]:
-    """The instances of a run in the order of its sweep, each with its jobs in the order of planning."""
+    """The instances of a run in the order of its sweep, each with its jobs in planning order."""
     jobs = _read_jobs(connection, run_id) if with_jobs else {}
     rows = connection.execute(
         select(InstanceRow.id, *_COLUMNS)

@@ -1,4 +1,4 @@
-"""Who holds leases: a name for each driver, by which others on the same machine can tell that it is gone."""
+"""Names of drivers, by which others on the same machine can tell that a driver is gone."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import socket
 
 
 def new_owner() -> str:
-    """A name for this process that no other has: machine, process and a random number."""
+    """A unique name for this process: machine, process id and a random number."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def is_dead(owner: str) -> bool:
-    """Whether the process of that name has certainly ended: it was on this machine, and is not there now.
+    """Whether the process of that name has certainly ended: it ran on this machine, and does not any more.
 
-    Of other machines nothing is known, and a process that took the number of one that ended is not told
-    from it: their leases run out in their own time.
+    Processes on other machines cannot be checked, and a process id that is in use again counts as alive:
+    their leases expire in time.
     """
-    host, _, rest = owner.rpartition(":")[0].rpartition(":")
-    if host != socket.gethostname() or not rest.isdecimal():
+    host, _, process_id = owner.rpartition(":")[0].rpartition(":")
+    if host != socket.gethostname() or not process_id.isdecimal():
         return False
     try:
-        os.kill(int(rest), 0)  # sends nothing
+        os.kill(int(process_id), 0)  # sends nothing
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # it is there, and not ours to signal
+        return False  # it exists, and belongs to someone else
     return False
 
 
 def is_gone(owner: str, address: str) -> bool:
-    """Whether a driver on the database at this address is certainly dead: on SQLite, it was on this machine.
+    """Whether a driver on the database at this address is certainly dead.
 
-    Elsewhere two machines may have one name.
+    Only known with SQLite, whose drivers are all on this machine; elsewhere two machines may share a name.
     """
     return address.startswith("sqlite") and is_dead(owner)

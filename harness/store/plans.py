@@ -1,6 +1,6 @@
-"""What a plan writes before and between its jobs: runs, jobs, prefixes, resolved parameters.
+"""Writing plans: runs, jobs, prefixes, resolved parameters.
 
-All of it may be written again: what is there already stays as it is.
+Everything here can be repeated: rows that exist already stay as they are.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from harness.store.tables import (
     RunRow,
     utc_now,
 )
+from harness.words import counted
 
-# Any number, but always this one: whoever adds to plans on PostgreSQL holds this lock.
+# An arbitrary but fixed number: the lock that PostgreSQL holds while a plan is written.
 _LOCK = 0x706C616E
 
 
 def lock_plans(connection: Connection) -> None:
-    """Let one plan be written at a time: two that share jobs could otherwise wait for each other."""
+    """Allow one plan to be written at a time: two that share jobs could deadlock."""
     if connection.dialect.name != "sqlite":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
 
 
 def add_run(connection: Connection, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
-    """The run with this name and configuration, new or not; its versions and start are brought up to date."""
+    """Add a run unless it exists, update its versions and start, and return its id."""
     identity = sha256_of([name, config])
     row = {"identity": identity, "name": name, "config": dict(config), "versions": dict(versions)}
     add_rows(connection, RunRow, [row])
@@ -54,32 +55,34 @@ def add_run(connection: Connection, name: str, config: Mapping[str, Any], versio
 
 
 def add_jobs(connection: Connection, run_id: int, jobs: Sequence[Job], order: int | Sequence[int]) -> int:
-    """Add jobs to a run, and to the queue those that no run has asked for yet; return how many these are."""
+    """Add jobs to a run, and to the queue those that no run has yet; return how many are new."""
     if connection.scalar(select(RunRow.id).where(RunRow.id == run_id)) is None:
-        raise InvalidInputError(f"jobs are added to a run that exists; there is no run {run_id}.")
+        raise InvalidInputError(f"jobs can only be added to a run that exists; there is no run {run_id}.")
     priorities = [order] * len(jobs) if isinstance(order, int) else list(order)
     if len(priorities) != len(jobs):
-        raise InvalidInputError(f"order must have a number for each job; got {len(priorities)}, {len(jobs)}.")
-    wanted = {job.id: (job, priority) for job, priority in zip(jobs, priorities, strict=True)}
-    known = find_keys(connection, wanted)
-    new = {job_id: job for job_id, (job, _) in wanted.items() if job_id not in known}
+        raise InvalidInputError(
+            f"order must have a number for each job; got {len(priorities)} for {counted(len(jobs), 'job')}."
+        )
+    planned = {job.id: (job, priority) for job, priority in zip(jobs, priorities, strict=True)}
+    stored = find_keys(connection, planned)
+    new = {job_id: job for job_id, (job, _) in planned.items() if job_id not in stored}
     needed = find_keys(connection, (need for job in new.values() for need in job.needs if need not in new))
     _check_needs(new, needed)
-    rows = [_row(job, wanted[job_id][1]) for job_id, job in new.items()]
+    rows = [_row(job, planned[job_id][1]) for job_id, job in new.items()]
     add_rows(connection, JobRow, rows)
-    keys = known | needed | find_keys(connection, new)
-    asked = [
+    keys = stored | needed | find_keys(connection, new)
+    run_jobs = [
         {"run_id": run_id, "job_key": keys[job_id], "stage": priority}
-        for job_id, (_, priority) in wanted.items()
+        for job_id, (_, priority) in planned.items()
     ]
-    add_rows(connection, RunJobRow, asked)
+    add_rows(connection, RunJobRow, run_jobs)
     needs = [
         {"job_key": keys[job_id], "needed_key": keys[need]}
         for job_id, job in new.items()
         for need in dict.fromkeys(job.needs)
     ]
     add_rows(connection, JobNeedRow, needs)
-    _bring_forward(connection, {known[job_id]: wanted[job_id][1] for job_id in known})
+    _raise_priorities(connection, {key: planned[job_id][1] for job_id, key in stored.items()})
     return len(new)
 
 
@@ -93,21 +96,21 @@ def _check_needs(new: Mapping[str, Job], needed: Mapping[str, int]) -> None:
         for need in job.needs:
             if need not in new and need not in needed:
                 raise InvalidInputError(
-                    f"a job needs jobs that are planned too; {job.kind} job {job_id} needs {need}, which is "
-                    "not. Add it before, or with it."
+                    f"the jobs that a job needs must be planned too; {job.kind} job {job_id} needs {need}, "
+                    "which is not. Add it before this job, or with it."
                 )
     try:
         graphlib.TopologicalSorter({job_id: job.needs for job_id, job in new.items()}).prepare()
     except graphlib.CycleError as error:
-        raise InvalidInputError(f"jobs cannot need each other; got a circle: {error.args[1]}.") from None
+        raise InvalidInputError(f"jobs must not need each other; got a cycle: {error.args[1]}.") from None
 
 
-def _bring_forward(connection: Connection, priorities: Mapping[int, int]) -> None:
-    """Let a job that waits for another run come as early as the earlier of the two asks."""
-    wanted: dict[int, list[int]] = {}
+def _raise_priorities(connection: Connection, priorities: Mapping[int, int]) -> None:
+    """Run a job that two runs share as early as the earlier of the two needs it."""
+    by_priority: dict[int, list[int]] = {}
     for key in sorted(priorities):
-        wanted.setdefault(priorities[key], []).append(key)
-    for priority, keys in wanted.items():
+        by_priority.setdefault(priorities[key], []).append(key)
+    for priority, keys in by_priority.items():
         for batch in batches(keys):
             later = (
                 select(JobRow.key)
@@ -115,16 +118,16 @@ def _bring_forward(connection: Connection, priorities: Mapping[int, int]) -> Non
                 .order_by(JobRow.key)
                 .with_for_update(key_share=True)
             )
-            found = list(connection.scalars(later))
-            connection.execute(update(JobRow).where(JobRow.key.in_(found)).values(priority=priority))
+            later_keys = list(connection.scalars(later))
+            connection.execute(update(JobRow).where(JobRow.key.in_(later_keys)).values(priority=priority))
 
 
 def add_prefix_set(connection: Connection, rows: PrefixRows) -> None:
     """Store a set of prefixes."""
-    described = {
+    row = {
         name: getattr(rows, name) for name in ("id", "fingerprint", "corpus", "revision", "split", "counts")
     }
-    add_rows(connection, PrefixSetRow, [described])
+    add_rows(connection, PrefixSetRow, [row])
     key = connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == rows.id))
     entries = [
         {
@@ -142,7 +145,7 @@ def add_prefix_set(connection: Connection, rows: PrefixRows) -> None:
 
 
 def add_resolution(connection: Connection, run_id: int, resolution: Resolution) -> None:
-    """Store what a parameter was set to, unless that is stored already."""
+    """Store the value of a resolved parameter, unless it is stored already."""
     row = {
         "run_id": run_id,
         "parameter": resolution.parameter,
@@ -159,17 +162,17 @@ def add_resolution(connection: Connection, run_id: int, resolution: Resolution) 
     ).one()
     if canonical_json(stored.value) != canonical_json(resolution.value):
         raise InvalidInputError(
-            f"a parameter of a run is resolved once; {resolution.parameter!r} is {stored.value} already, "
-            f"and got {resolution.value}. Give the new sweep another name."
+            f"a parameter of a run must be resolved only once; {resolution.parameter!r} is already "
+            f"{stored.value}, got {resolution.value}. Give the new sweep another name."
         )
     keys = _get_keys(connection, resolution.job_ids)
     add_rows(connection, ResolutionJobRow, [{"resolution_id": stored.id, "job_key": key} for key in keys])
 
 
 def _get_keys(connection: Connection, job_ids: Iterable[str]) -> list[int]:
-    wanted = list(dict.fromkeys(job_ids))
-    found = find_keys(connection, wanted)
-    missing = [job_id for job_id in wanted if job_id not in found]
+    unique_ids = list(dict.fromkeys(job_ids))
+    keys = find_keys(connection, unique_ids)
+    missing = [job_id for job_id in unique_ids if job_id not in keys]
     if missing:
-        raise InvalidInputError(f"a resolution names jobs that are planned; job {missing[0]} is not.")
-    return [found[job_id] for job_id in wanted]
+        raise InvalidInputError(f"the jobs of a resolution must be planned; job {missing[0]} is not.")
+    return [keys[job_id] for job_id in unique_ids]

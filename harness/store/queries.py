@@ -1,4 +1,4 @@
-"""Named queries: questions people ask about their results, with SQL for SQLite and PostgreSQL alike."""
+"""Named queries: questions people ask about their results, with SQL for both SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LIMIT 20
     ),
     NamedQuery(
         "owners",
-        "Which drivers are or were at work, and how did their attempts end?",
+        "Which drivers run or ran jobs, and how did their attempts end?",
         """
 SELECT owner, outcome, count(*) AS attempts, avg(seconds) AS mean_seconds, max(ended_at) AS latest
 FROM attempts_view

@@ -1,11 +1,11 @@
-"""The queue: leases on jobs, given out and taken back. Each function runs inside a caller's transaction.
+"""The queue: claiming, renewing and ending leases. Each function runs inside the caller's transaction.
 
     waiting -> leased -> done
-       ^          |----> failed      when all attempts are used, or another would be no use
-       '----------'                  after an error, when the lease ran out, or when it is given back
+       ^          |----> failed      when all attempts are used up, or a retry cannot help
+       '----------'                  after an error, when the lease expires, or when it is released
 
-Whoever changes a job locks its row first, in the order of keys, so no two transactions wait for each other
-in a circle; on SQLite there is one writer anyway.
+Every transaction that changes jobs locks their rows first, in the order of keys, so no two transactions
+deadlock; on SQLite there is one writer anyway.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def claim(
     model: str | None,
     workers: Sequence[str | None],
 ) -> list[Lease]:
-    """Lease jobs that are ready, those of one model before the others, then in their order."""
+    """Lease jobs that are ready: those of the preferred model first, then in their order."""
     take_back_expired(connection, policy)
     keys: list[int] = []
     if model is not None:
@@ -80,7 +80,7 @@ def claim(
 
 
 def _find_ready(connection: Connection, limit: int, run_id: int | None, *conditions: Any) -> list[int]:
-    """Keys of jobs that may start now, locked where the database locks rows; what others hold is skipped."""
+    """Keys of jobs that can start now, locked if the database locks rows; locked rows are left out."""
     if limit <= 0:
         return []
     needed = aliased(JobRow)
@@ -101,33 +101,33 @@ def _find_ready(connection: Connection, limit: int, run_id: int | None, *conditi
         )
         .order_by(JobRow.priority, JobRow.key)
         .limit(limit)
-        # Rows may still be referred to by others while we hold them.
+        # Other transactions may still insert rows that refer to these.
         .with_for_update(skip_locked=True, key_share=True, of=JobRow)
     )
     return list(connection.scalars(statement))
 
 
 def lock_ours(connection: Connection, leases: Iterable[Lease]) -> list[Lease]:
-    """Those of the leases that are still ours, by owner and attempt, held until the transaction ends.
+    """The leases that are still ours, by owner and attempt; their rows stay locked in this transaction.
 
-    A lease that has run out but that nobody took counts as ours: no other attempt has begun.
+    An expired lease that nobody else has claimed counts as ours: no other attempt has begun.
     """
-    wanted: dict[tuple[Any, ...], Lease]
-    wanted = {(lease.job_key, lease.attempt, lease.owner): lease for lease in leases}
+    by_claim: dict[tuple[Any, ...], Lease]
+    by_claim = {(lease.job_key, lease.attempt, lease.owner): lease for lease in leases}
     ours: list[Lease] = []
-    for batch in batches(sorted({lease.job_key for lease in wanted.values()})):
+    for batch in batches(sorted({lease.job_key for lease in by_claim.values()})):
         rows = connection.execute(
             select(JobRow.key, JobRow.attempt, JobRow.owner)
             .where(JobRow.key.in_(batch), JobRow.state == JobState.LEASED)
             .order_by(JobRow.key)
             .with_for_update(key_share=True)
         )
-        ours += [wanted[tuple(row)] for row in rows if tuple(row) in wanted]
+        ours += [by_claim[tuple(row)] for row in rows if tuple(row) in by_claim]
     return ours
 
 
 def renew(connection: Connection, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
-    """Put the end of our leases off; return those that are still ours."""
+    """Extend leases; return those that are still ours."""
     ours = {lease.job_key: lease for lease in lock_ours(connection, leases)}
     renewed: list[Lease] = []
     for batch in batches(ours):
@@ -151,7 +151,7 @@ def release(connection: Connection, leases: Sequence[Lease]) -> int:
 
 
 def finish(connection: Connection, keys: Iterable[int]) -> None:
-    """Mark jobs as done whose leases `lock_ours` gave."""
+    """Mark jobs as done whose leases `lock_ours` returned."""
     held = set(keys)
     _set(connection, held, state=JobState.DONE.value, finished_at=utc_now(), **_NOBODY)
     _end_attempts(connection, held, AttemptOutcome.DONE)
@@ -166,10 +166,10 @@ def fail(
     retry: bool,
     adjustment: Mapping[str, Any] | None,
 ) -> JobState | None:
-    """Record an error; the job waits for another attempt or is set aside. None if it is no longer ours."""
+    """Record an error: the job waits for another attempt or fails. None if the lease is not ours any more."""
     if not lock_ours(connection, [lease]):
         return None
-    # What is done otherwise next time has not had its attempt yet.
+    # With an adjustment, the next attempt differs, so this one does not count.
     failures = lease.failures + (adjustment is None)
     again = retry and failures < policy.max_failures
     state = JobState.WAITING if again else JobState.FAILED
@@ -183,13 +183,13 @@ def fail(
 
 
 def take_back_expired(connection: Connection, policy: RetryPolicy) -> int:
-    """Take back leases that have run out; one that somebody holds is being finished or renewed right now."""
+    """Take back expired leases, except locked ones, which are being completed or renewed."""
     expired = JobRow.lease_expires_at < utc_now()
     return _take_back(connection, policy, expired, "the lease ran out", skip_locked=True)
 
 
 def take_back_from(connection: Connection, policy: RetryPolicy, owner: str) -> int:
-    """Take back the leases of an owner who is known to be dead."""
+    """Take back the leases of an owner that is known to be dead."""
     theirs = JobRow.owner == owner
     return _take_back(connection, policy, theirs, "the owner of the lease is gone", skip_locked=False)
 
@@ -218,7 +218,7 @@ def _take_back(
 
 
 def reset_failed(connection: Connection, conditions: Sequence[Any]) -> int:
-    """Let jobs that were set aside wait again, with all their attempts before them."""
+    """Make failed jobs wait again, with no attempts counted."""
     statement = select(JobRow.key).where(and_(JobRow.state == JobState.FAILED, *conditions))
     keys = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
     fresh = {"state": JobState.WAITING.value, "failures": 0, "losses": 0}

@@ -1,57 +1,38 @@
-"""Questions to a store."""
+"""Reading a store: runs, results, prefixes, and any SQL. Queries about jobs: harness.store.job_reader."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bat.errors import InvalidInputError
-from harness.jobs import JobKind, JobSpec
 from harness.jobs.rows import PrefixEntry
 from harness.scoring.scores import StoredScore
-from harness.store import drivers, hashing, instances, reading, status
+from harness.store import hashing, instances, result_rows
 from harness.store.addresses import shown
-from harness.store.engine import Database
-from harness.store.failures import detail_of
-from harness.store.records import (
-    DriverPresence,
-    FailedJob,
-    GeneratedText,
-    Instance,
-    JobState,
-    LeaseOwner,
-    Progress,
-    QueryRows,
-    Rate,
-    Resolution,
-    Run,
-    StoredJob,
-    StoredPrefixSet,
-    WorkerActivity,
-)
-from harness.store.statements import batches, get_done_keys
-from harness.store.tables import JobRow, ResolutionJobRow, ResolutionRow, RunRow
+from harness.store.error_messages import detail_of
+from harness.store.job_reader import JobReader
+from harness.store.records import GeneratedText, Instance, QueryRows, Resolution, Run, StoredPrefixSet
+from harness.store.statements import get_done_keys
+from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
 from workers.measurement_record import Measurement, concatenate
 
 if TYPE_CHECKING:  # brings in torch
     from workers.generation import Generation
 
 
-class Reader:
-    """A store that is only read. Any number of them may be open while others write, and none of them waits.
+class Reader(JobReader):
+    """A store opened for reading. Any number of readers may be open while others write; none of them waits.
 
-    Each question is answered from one snapshot. Answers that could be large come as iterators; what they
-    hold in memory is a job's result at a time.
+    Each query is answered from one snapshot. Methods whose answer could be large return iterators, which
+    hold one job's result in memory at a time.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +45,7 @@ class Reader:
 
     @property
     def address(self) -> str:
-        """The address as people may see it, without a password."""
+        """The address to show to people, without the password."""
         return shown(self._database.url)
 
     def close(self) -> None:
@@ -74,26 +55,26 @@ class Reader:
     # Runs
 
     def runs(self) -> list[Run]:
-        """All runs, the one started last first."""
+        """All runs, the latest started first."""
         with self._database.reading() as connection:
             return _runs(connection)
 
     def find_run(self, name: str | int) -> Run | None:
-        """The run of that number, or the one of that name that was started last."""
+        """The run with that number, or the latest run with that name."""
         with self._database.reading() as connection:
-            found = _runs(connection, RunRow.id == name if isinstance(name, int) else RunRow.name == name)
-        return found[0] if found else None
+            matching = _runs(connection, RunRow.id == name if isinstance(name, int) else RunRow.name == name)
+        return matching[0] if matching else None
 
     def get_run(self, name: str | int) -> Run:
-        """The run of that number or name, or an error that lists those there are."""
-        found = self.find_run(name)
-        if found is None:
-            known = ", ".join(dict.fromkeys(repr(run.name) for run in self.runs())) or "none"
-            raise InvalidInputError(f"there is no run {name!r} in {self.address}. Its runs: {known}.")
-        return found
+        """The run with that number or name, or an error that lists the runs there are."""
+        run = self.find_run(name)
+        if run is None:
+            names = ", ".join(dict.fromkeys(repr(run.name) for run in self.runs())) or "none"
+            raise InvalidInputError(f"there is no run {name!r} in {self.address}. Its runs: {names}.")
+        return run
 
     def resolutions(self, run_id: int) -> list[Resolution]:
-        """What became of the parameters that a run's configuration left open, in the order of resolving."""
+        """The values that a run's unresolved parameters got, in the order in which they were resolved."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 select(ResolutionRow).where(ResolutionRow.run_id == run_id).order_by(ResolutionRow.id)
@@ -105,152 +86,103 @@ class Reader:
         ]
 
     def instances(self, run_id: int, *, with_jobs: bool = True) -> list[Instance]:
-        """What a run does, in the order of its sweep; a large sweep is read faster without its jobs."""
+        """What a run does, in the order of its sweep. Reading a large sweep is faster without its jobs."""
         with self._database.reading() as connection:
             return instances.read(connection, run_id, with_jobs=with_jobs)
-
-    # Progress
-
-    def progress(self, run_id: int) -> list[Progress]:
-        """Counts for each kind of job that the run has."""
-        with self._database.reading() as connection:
-            return status.count_states(connection, run_id)
-
-    def rates(self, run_id: int, window_seconds: float = 60.0) -> list[Rate]:
-        """What was done in the last seconds, for each kind of job of which anything was."""
-        with self._database.reading() as connection:
-            return status.measure_rates(connection, run_id, window_seconds)
-
-    def owners(self, run_id: int | None = None) -> list[LeaseOwner]:
-        """Who holds leases at this moment."""
-        with self._database.reading() as connection:
-            return status.list_owners(connection, run_id)
-
-    def drivers(self, run_id: int) -> list[DriverPresence]:
-        """The drivers of a run that have not said that they ended, the last to be heard of first."""
-        with self._database.reading() as connection:
-            return drivers.list_present(connection, run_id)
-
-    def workers(self, run_id: int, window_seconds: float = 60.0) -> list[WorkerActivity]:
-        """Who is at which job of a run, and what each did in the last seconds."""
-        with self._database.reading() as connection:
-            return status.list_workers(connection, run_id, window_seconds)
-
-    def failed(self, run_id: int | None = None) -> list[FailedJob]:
-        """The jobs that were set aside, with their errors and how many jobs wait for them."""
-        with self._database.reading() as connection:
-            return status.find_failed(connection, run_id)
-
-    def blocked(self, run_id: int) -> list[str]:
-        """Ids of the jobs that wait for a job that was set aside."""
-        with self._database.reading() as connection:
-            return status.find_blocked(connection, run_id)
-
-    # Jobs
-
-    def jobs(
-        self, run_id: int, kind: JobKind | None = None, state: JobState | None = None
-    ) -> Iterator[StoredJob]:
-        """The jobs of a run in their order."""
-        with self._database.reading() as connection:
-            yield from status.iterate_jobs(connection, run_id, kind, state)
-
-    def find_jobs(self, job_ids: Iterable[str]) -> dict[str, StoredJob]:
-        """Those of the jobs that are there, by id."""
-        with self._database.reading() as connection:
-            return status.find_jobs(connection, job_ids)
-
-    def parsed_jobs(self, job_ids: Iterable[str]) -> dict[str, JobSpec[Any]]:
-        """The typed specifications of those of the jobs that are there, by id."""
-        return {job_id: job.parse() for job_id, job in self.find_jobs(job_ids).items()}
-
-    def needs(self, job_ids: Iterable[str]) -> set[str]:
-        """Ids of the jobs whose results these jobs read."""
-        with self._database.reading() as connection:
-            return status.find_needs(connection, job_ids)
-
-    def done_ids(self, job_ids: Iterable[str]) -> set[str]:
-        """Those of the jobs that are done."""
-        found: set[str] = set()
-        with self._database.reading() as connection:
-            for batch in batches(dict.fromkeys(job_ids)):
-                done = JobRow.state == JobState.DONE
-                found.update(connection.scalars(select(JobRow.id).where(JobRow.id.in_(batch), done)))
-        return found
 
     # Results; a job that is not done is an error
 
     def measurement(self, job_ids: Sequence[str]) -> Measurement:
-        """What measure jobs found, one after another."""
+        """The results of measure jobs, concatenated."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            return concatenate([reading.read_measurement(connection, key) for key in keys.values()])
+            return concatenate([result_rows.read_measurement(connection, key) for key in keys.values()])
 
     def generations(self, job_ids: Sequence[str]) -> Iterator[tuple[str, Generation]]:
-        """What generate jobs wrote, each with the id of its job."""
+        """The texts of generate jobs with their traces, each with the id of its job."""
         for job_id, key in self._done_keys(job_ids).items():
             with self._database.reading() as connection:
-                entries = reading.read_generations(connection, key)
+                entries = result_rows.read_generations(connection, key)
             yield from ((job_id, entry.to_generation()) for entry in entries)
 
     def texts(self, job_ids: Sequence[str]) -> Iterator[GeneratedText]:
-        """What generate jobs wrote, without what happened at each token."""
+        """The texts of generate jobs, without their traces."""
         for job_id, key in self._done_keys(job_ids).items():
             with self._database.reading() as connection:
-                texts = reading.read_texts(connection, key, job_id)
+                texts = result_rows.read_texts(connection, key, job_id)
             yield from texts
 
     def texts_by_prefix(self, job_id: str) -> dict[str, str]:
-        """What one generate job wrote, by the ids of the prefixes."""
+        """The texts of one generate job, by the ids of the prefixes."""
         return {text.prefix_id: text.text for text in self.texts([job_id])}
 
     def features(self, job_ids: Sequence[str]) -> npt.NDArray[np.float32]:
-        """The vectors of featurize jobs, one after another, [n, d]."""
+        """The vectors of featurize jobs, concatenated, [n, d]."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            parts = [reading.read_features(connection, key) for key in keys.values()]
+            parts = [result_rows.read_features(connection, key) for key in keys.values()]
         parts = [part for part in parts if len(part)]
         widths = sorted({part.shape[1] for part in parts})
         if len(widths) > 1:
             raise InvalidInputError(
-                f"features must have one width to be put together; these jobs have {widths}."
+                f"features must all have the same width; the features of these jobs have widths {widths}."
             )
         return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
 
     def scores(self, job_ids: Sequence[str]) -> list[StoredScore]:
-        """The numbers of score jobs, in the order of the jobs, by name."""
+        """The scores of score jobs, in the order of the jobs, then by name."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
             return [
                 StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
                 for job_id, key in keys.items()
-                for score in reading.read_scores(connection, key)
+                for score in result_rows.read_scores(connection, key)
             ]
 
     def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
-        """Tokens that generate jobs made, and the seconds their programs took."""
+        """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            found = [reading.read_solver_cost(connection, key) for key in keys.values()]
-        return sum(tokens for tokens, _ in found), sum(seconds for _, seconds in found)
+            costs = [result_rows.read_solver_cost(connection, key) for key in keys.values()]
+        return sum(tokens for tokens, _ in costs), sum(seconds for _, seconds in costs)
+
+    # Prefixes
 
     def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]:
-        """The prefixes of a set, from one position up to another."""
+        """The prefixes of a set from position `start` up to, not including, `stop`."""
+        columns = PrefixRow.id, PrefixRow.token_ids, PrefixRow.text, PrefixRow.continuation_ids
         with self._database.reading() as connection:
-            return reading.read_prefixes(connection, prefix_set_id, start, stop)
+            key = _get_prefix_set_key(connection, prefix_set_id)
+            statement = (
+                select(*columns, PrefixRow.continuation)
+                .where(PrefixRow.prefix_set_key == key, PrefixRow.item >= start)
+                .order_by(PrefixRow.item)
+            )
+            if stop is not None:
+                statement = statement.where(PrefixRow.item < stop)
+            return [
+                PrefixEntry(
+                    row.id, tuple(row.token_ids), row.text, tuple(row.continuation_ids), row.continuation
+                )
+                for row in connection.execute(statement)
+            ]
 
     def prefix_set(self, prefix_set_id: str) -> StoredPrefixSet:
-        """What a set of prefixes is of; an error where there is none of that id."""
+        """The description of a set of prefixes; raises when it is not stored."""
+        columns = PrefixSetRow.id, PrefixSetRow.corpus, PrefixSetRow.revision, PrefixSetRow.split
         with self._database.reading() as connection:
-            return reading.get_prefix_set(connection, prefix_set_id)
+            key = _get_prefix_set_key(connection, prefix_set_id)
+            row = connection.execute(select(*columns).where(PrefixSetRow.key == key)).one()
+            count = connection.scalar(select(func.count()).where(PrefixRow.prefix_set_key == key))
+            return StoredPrefixSet(*row, prefixes=int(count or 0))
 
     def has_prefix_set(self, prefix_set_id: str) -> bool:
         """Whether a set of prefixes is stored."""
         with self._database.reading() as connection:
-            return reading.find_prefix_set(connection, prefix_set_id) is not None
+            return _find_prefix_set_key(connection, prefix_set_id) is not None
 
     def results_hash(self, run_id: int) -> str:
-        """One number for all results of a run: equal results, whoever made them, have equal numbers."""
+        """One hash of all results of a run: equal results have equal hashes, wherever they were computed."""
         with self._database.reading() as connection:
             return hashing.results_hash(connection, run_id)
 
@@ -262,15 +194,15 @@ class Reader:
 
     @contextmanager
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[QueryRows]:
-        """The answer to a question in SQL, read as it is needed.
+        """The rows of an SQL query, read as they are needed.
 
-        With parameters, `:name` stands for one. The database refuses statements that would change anything.
+        `:name` in the SQL stands for a parameter. Statements that would change the database raise an error.
         """
-        # Without parameters a colon is a colon, as in '12:30' or a cast.
+        # Without parameters, colons are literal, as in '12:30' or a cast.
         statement = text(sql if parameters else sql.replace(":", r"\:"))
         with self._database.reading() as connection:
             try:
-                found = connection.execution_options(yield_per=500).execute(statement, parameters or {})
+                result = connection.execution_options(yield_per=500).execute(statement, parameters or {})
             except DBAPIError as error:
                 if error.connection_invalidated:
                     raise
@@ -278,11 +210,11 @@ class Reader:
                     f"{self.address} cannot answer this query: {detail_of(error)}. The tables and views are "
                     "described in docs/database.md."
                 ) from error
-            if not found.returns_rows:
+            if not result.returns_rows:
                 raise InvalidInputError(
-                    f"a query must give rows; got {sql.strip()[:60]!r}. Begin with SELECT."
+                    f"a query must return rows; got {sql.strip()[:60]!r}. Begin with SELECT."
                 )
-            yield QueryRows(tuple(found.keys()), (tuple(row) for row in found))
+            yield QueryRows(tuple(result.keys()), (tuple(row) for row in result))
 
 
 def _runs(connection: Connection, *conditions: Any) -> list[Run]:
@@ -302,3 +234,14 @@ def _deciding_jobs(connection: Connection, resolution_id: int) -> tuple[str, ...
         .order_by(JobRow.key)
     )
     return tuple(ids)
+
+
+def _find_prefix_set_key(connection: Connection, prefix_set_id: str) -> int | None:
+    return connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == prefix_set_id))
+
+
+def _get_prefix_set_key(connection: Connection, prefix_set_id: str) -> int:
+    key = _find_prefix_set_key(connection, prefix_set_id)
+    if key is None:
+        raise InvalidInputError(f"the set of prefixes {prefix_set_id} is not in this database.")
+    return key

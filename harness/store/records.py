@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it: plain, frozen records. Those of results: harness.jobs.rows."""
+"""What goes into a store and comes out of it: plain, frozen records. Results: harness.jobs.rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from harness.jobs import JobKind, JobSpec, SpecJson, parse_job
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     WAITING = "waiting"
     LEASED = "leased"
     DONE = "done"
-    FAILED = "failed"  # set aside: it had all its attempts, or is not worth another
+    FAILED = "failed"  # all attempts are used up, or a retry cannot help
 
 
 class AttemptOutcome(StrEnum):
@@ -27,7 +27,7 @@ class AttemptOutcome(StrEnum):
     RUNNING = "running"  # not yet
     DONE = "done"
     FAILED = "failed"
-    LOST = "lost"  # the lease ran out, or its owner is known to be dead
+    LOST = "lost"  # the lease expired, or its owner is known to be dead
     RELEASED = "released"  # given back untried
 
 
@@ -35,8 +35,8 @@ class AttemptOutcome(StrEnum):
 class RetryPolicy:
     """How often a job is tried, and how long it waits after an error.
 
-    Leases that ran out are counted apart, and more of them are allowed: a driver that is killed again and
-    again tells nothing about its jobs, while a job that kills its workers must not go on for ever.
+    Expired leases are counted separately, and more of them are allowed: a driver that is killed repeatedly
+    says nothing about its jobs, but a job that kills its workers must not be retried for ever.
     """
 
     max_failures: int = 3
@@ -50,17 +50,17 @@ class RetryPolicy:
                 raise InvalidInputError(f"{name} must be at least 1; got {getattr(self, name)}.")
         for name in ("first_wait_seconds", "longest_wait_seconds"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise InvalidInputError(f"{name} must be finite and not negative; got {getattr(self, name)}.")
+                raise InvalidInputError(f"{name} must be finite and at least 0; got {getattr(self, name)}.")
 
     def wait_seconds(self, failures: int) -> float:
-        """How long a job waits after that many errors."""
+        """How long a job waits after this many errors."""
         doublings = min(max(failures, 1) - 1, 60)  # beyond it, any wait is the longest
         return min(self.first_wait_seconds * 2.0**doublings, self.longest_wait_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A sweep that somebody started."""
+    """A sweep that was started."""
 
     id: int
     name: str
@@ -91,7 +91,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job and where it stands."""
+    """A job and its state."""
 
     id: str
     kind: JobKind
@@ -111,7 +111,7 @@ class StoredJob:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the jobs of one kind are. `blocked` are those of `waiting` that wait for a job set aside."""
+    """Counts of the jobs of one kind. `blocked` are the waiting jobs that need a failed job."""
 
     kind: JobKind
     waiting: int
@@ -126,13 +126,13 @@ class Progress:
 
     @property
     def open(self) -> int:
-        """Jobs that can still be done without anybody's help."""
+        """Jobs that can still be done without intervention."""
         return self.waiting - self.blocked + self.leased
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What was done of one kind of job in the last seconds, and what an attempt took on average."""
+    """How many jobs of one kind were done in the last seconds, and the mean seconds of an attempt."""
 
     kind: JobKind
     done: int
@@ -142,7 +142,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class FailedJob:
-    """A job that was set aside, with the error of its latest attempt."""
+    """A failed job, with the error of its latest attempt."""
 
     id: str
     kind: JobKind
@@ -157,7 +157,7 @@ class FailedJob:
 
 @dataclass(frozen=True, slots=True)
 class LeaseOwner:
-    """Who holds leases, since when, and when the first of them runs out unless it is renewed."""
+    """A driver that holds leases, since when, and when the first of them expires unless it is renewed."""
 
     owner: str
     leases: int
@@ -168,7 +168,7 @@ class LeaseOwner:
 
 @dataclass(frozen=True, slots=True)
 class DriverPresence:
-    """A driver that has not said that it ended."""
+    """A driver that has not reported its end."""
 
     owner: str
     doing: str
@@ -178,23 +178,23 @@ class DriverPresence:
 
 @dataclass(frozen=True, slots=True)
 class WorkerActivity:
-    """What a worker is at, and what became in the last seconds of what it was handed."""
+    """The job that a worker is running, and how its attempts of the last seconds ended."""
 
     worker: str  # its machine and process
     owner: str  # the driver that hands it jobs
-    kind: JobKind | None  # of the job it is at; None for a worker that is idle, or gone
-    since: datetime | None  # when it came to that job
-    behind: int  # jobs it was handed that wait for their turn
+    kind: JobKind | None  # of the running job; None when the worker is idle or gone
+    since: datetime | None  # when it started that job
+    behind: int  # further jobs in its queue
     done: int
     failed: int  # errors and losses
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A parameter that a configuration left open: what was asked for, and what became of it."""
+    """An unresolved parameter of a configuration, and the value it was resolved to."""
 
     parameter: str  # which one, such as "methods[2].parameter for gpt2"
-    asked: Any  # JSON
+    asked: Any  # JSON: what the configuration asks for
     how: str
     value: Any  # JSON
     job_ids: tuple[str, ...]  # the jobs whose results decided it
@@ -214,7 +214,7 @@ class InstanceState(StrEnum):
 
     KNOWN = "known"  # or it has none
     OPEN = "open"  # results will decide it
-    UNRESOLVABLE = "unresolvable"  # results are there, and do not settle it
+    UNRESOLVABLE = "unresolvable"  # the results are complete and do not determine it
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Instance:
     constraints: int | None = None
     state: InstanceState = InstanceState.KNOWN
     problem: str | None = None  # why the parameter cannot be resolved
-    resolution: str | None = None  # the name of what resolved the parameter, or will
+    resolution: str | None = None  # name of the resolution of the parameter, resolved or not
     prefix_set: str | None = None
     jobs: Sequence[tuple[str, str]] = ()  # (role, id)
 
@@ -274,7 +274,7 @@ class StoredPrefixSet:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """The answer to somebody's SQL: read `rows` once, while the query is open."""
+    """The result of an SQL query. `rows` can be read once, while the query is open."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]

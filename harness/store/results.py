@@ -1,4 +1,4 @@
-"""Results of jobs as rows: written inside the transaction that marks the jobs as done."""
+"""Results of jobs written as rows, in the transaction that marks the jobs as done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workers.measurement_record import Measurement, Thresholds
 
 TableRows = dict[type[Base], list[dict[str, Any]]]
 
-# Columns in the order of the workers' records, which bear the same names.
+# Columns in the order of the workers' records, which have the same names.
 MEASURED = (
     *("document", "position", "token", "probability", "entropy", "maximum", "rank"),
     *("mass_above", "mass_nearer"),
@@ -70,18 +70,17 @@ def write(connection: Connection, results: Mapping[int, Rows]) -> None:
 
 
 def _prefix_set_keys(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
-    wanted = sorted(ids)
-    if not wanted:
+    set_ids = sorted(ids)
+    if not set_ids:
         return {}
-    rows = connection.execute(select(PrefixSetRow.id, PrefixSetRow.key).where(PrefixSetRow.id.in_(wanted)))
-    found = {row.id: row.key for row in rows}
-    missing = [set_id for set_id in wanted if set_id not in found]
+    rows = connection.execute(select(PrefixSetRow.id, PrefixSetRow.key).where(PrefixSetRow.id.in_(set_ids)))
+    keys = {row.id: row.key for row in rows}
+    missing = [set_id for set_id in set_ids if set_id not in keys]
     if missing:
         raise InvalidInputError(
-            f"texts continue prefixes that are stored; the set {missing[0]} is not. "
-            "Call add_prefix_set first."
+            f"the prefixes of texts must be stored; the set {missing[0]} is not. Call add_prefix_set first."
         )
-    return found
+    return keys
 
 
 def _add_generations(tables: TableRows, key: int, set_key: int, result: GenerationRows) -> None:
@@ -105,8 +104,9 @@ def _add_generations(tables: TableRows, key: int, set_key: int, result: Generati
 
 def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> None:
     tables[MeasurementRow] += _rows_of(measurement, MEASURED, {"job_key": key})
-    for size, thresholds in measurement.thresholds.items():
-        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, {"job_key": key, "constraints": size})
+    for constraints, thresholds in measurement.thresholds.items():
+        shared = {"job_key": key, "constraints": constraints}
+        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, shared)
 
 
 def _rows_of(

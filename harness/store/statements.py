@@ -20,13 +20,13 @@ _BATCH = 1000
 
 def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
     """The values in lists that fit one statement."""
-    held = list(values)
-    for start in range(0, len(held), size):
-        yield held[start : start + size]
+    listed = list(values)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
 
 
 def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows; those whose key is there already change nothing."""
+    """Insert rows; rows whose key exists are skipped."""
     if not rows:
         return
     # Only the dialect in use is imported: PostgreSQL's takes a tenth of a second.
@@ -35,24 +35,24 @@ def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[s
 
 
 def in_run(run_id: int | None) -> ColumnElement[bool]:
-    """Whether a job belongs to a run; None stands for any."""
+    """Whether a job belongs to a run; None means any run."""
     if run_id is None:
         return true()
     return select(1).where(RunJobRow.run_id == run_id, RunJobRow.job_key == JobRow.key).exists()
 
 
 def find_keys(connection: Connection, job_ids: Iterable[str]) -> dict[str, int]:
-    """The keys of the jobs that are there, by id."""
-    found: dict[str, int] = {}
+    """The keys of the jobs with these ids that exist, by id."""
+    keys: dict[str, int] = {}
     for batch in batches(dict.fromkeys(job_ids)):
         rows = connection.execute(select(JobRow.id, JobRow.key).where(JobRow.id.in_(batch)))
-        found.update((row.id, row.key) for row in rows)
-    return found
+        keys.update((row.id, row.key) for row in rows)
+    return keys
 
 
 def get_done_keys(connection: Connection, job_ids: Sequence[str]) -> dict[str, int]:
     """The keys of jobs by id, in the order given; raise unless all of them are done."""
-    found: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for batch in batches(dict.fromkeys(job_ids)):
         rows = connection.execute(select(JobRow.id, JobRow.key, JobRow.state).where(JobRow.id.in_(batch)))
         states = {row.id: (row.key, row.state) for row in rows}
@@ -60,7 +60,7 @@ def get_done_keys(connection: Connection, job_ids: Sequence[str]) -> dict[str, i
             key, state = states.get(job_id, (None, "not in this database"))
             if key is None or state != JobState.DONE:
                 raise InvalidInputError(
-                    f"results are there when a job is done; job {job_id} is {state}. Run the sweep first."
+                    f"only jobs that are done have results; job {job_id} is {state}. Run the sweep first."
                 )
-            found[job_id] = key
-    return found
+            keys[job_id] = key
+    return keys

@@ -1,29 +1,29 @@
-"""The store: everything a sweep knows, and the queue of what is left to do.
+"""The store: the results of sweeps, and the queue of jobs.
 
 The contract
 ------------
-*Records.* What goes in and comes out are frozen records of plain values. Nothing of the database leaves the
-store, so everything may be kept, compared and sent to other processes.
+*Records.* Everything that goes in and comes out is a frozen record of plain values. No object of the database
+leaves the store, so records can be kept, compared and sent to other processes.
 
-*Transactions.* A method is one transaction: when it returns, what it did is committed; when it raises,
-nothing was done. `kill -9` at any moment counts as raising.
+*Transactions.* A method is one transaction: when it returns, its work is committed; when it raises, nothing
+was changed. `kill -9` at any moment counts as raising.
 
-*Repeating.* What is there already is left as it is: adding a run, its jobs, prefixes or a resolution again
-changes nothing. Resuming a sweep is doing the same again.
+*Repeating.* Adding a run, its jobs, prefixes or a resolution again changes nothing. Resuming a sweep is
+repeating the same calls.
 
-*Leases.* A job that was claimed is ours until its lease runs out by the database's clock; `renew` puts that
-off. Each claim of a job has a new attempt number. Owner and number together prove that a lease is still ours.
-Losing one is normal and no error: whoever claims takes back the leases that have run out, and what we bring
-afterwards is dropped (`complete` gives False, `fail` None, `renew` leaves the lease out).
+*Leases.* A claimed job is ours until its lease expires by the database's clock; `renew` extends it. Each
+claim of a job has a new attempt number. Owner and number together prove that a lease is still ours. Losing a
+lease is normal and not an error: `claim` takes back expired leases, and a late result is dropped (`complete`
+returns False, `fail` returns None, `renew` leaves the lease out).
 
-*Results.* The rows of a result and the job's step to `done` are one transaction, so a job is done exactly
-when its result is there, whole, once.
+*Results.* The rows of a result and the job's change to `done` are one transaction, so a job is done exactly
+when its whole result is stored, once.
 
-*Errors.* A job that failed waits before it is tried again, twice as long each time, until its attempts are
-used up; then it is set aside as `failed`, keeps its errors, and the jobs that need it are told as blocked.
-`retry_failed` lets them wait again.
+*Errors.* After an error a job waits before its next attempt, twice as long each time. When its attempts are
+used up it is `failed`: it keeps its errors, and the jobs that need it are blocked. `retry_failed` makes
+failed jobs wait again.
 
-Several drivers may work on one store at once, in threads, processes or, with PostgreSQL, on many machines.
+Several drivers may use one store at once, in threads, processes or, with PostgreSQL, on many machines.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from bat.errors import InvalidInputError
 from harness.jobs import ROWS_TYPES, Job, JobKind
 from harness.jobs.rows import PrefixRows, Rows
-from harness.store import drivers, instances, plans, queue, results
-from harness.store.addresses import check_file, check_room, parse_address
+from harness.store import instances, plans, queue, results
+from harness.store.addresses import check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
 from harness.store.records import Instance, JobState, Lease, Resolution, RetryPolicy
-from harness.store.statements import in_run
-from harness.store.tables import AttemptRow, JobRow
+from harness.store.statements import add_rows, in_run
+from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
 
 
 def open_store(address: str, create: bool = True, retry: RetryPolicy | None = None) -> Store:
-    """Open a database for a sweep, creating file and tables if there are none.
+    """Open a database for a sweep, creating the file and the tables if they do not exist.
 
-    Whatever would keep a sweep from writing there raises now, before any work: see harness.store.errors.
+    Anything that would keep a sweep from writing raises now, before any work: see harness.store.errors.
     """
     database = _connect(address, create=create, read_only=False)
     try:
-        # A transaction for writing, so that a database that cannot be written to says so here.
+        # A write transaction, so that a database that is not writable raises here.
         with database.writing() as connection:
             version = find_version(connection, database)
         if version is None and create:
@@ -67,7 +67,7 @@ def open_store(address: str, create: bool = True, retry: RetryPolicy | None = No
 
 
 def open_reader(address: str) -> Reader:
-    """Open a database for questions only; it must exist."""
+    """Open an existing database for reading only."""
     database = _connect(address, create=False, read_only=True)
     try:
         with database.reading() as connection:
@@ -83,12 +83,12 @@ def _connect(address: str, *, create: bool, read_only: bool) -> Database:
     if url.get_backend_name() == "sqlite":
         check_file(url, create=create)
         if not read_only:
-            check_room(url)
+            check_free_space(url)
     return connect(url, read_only=read_only)
 
 
 class Store(Reader):
-    """A store that is written to. What its methods promise stands at the head of this module."""
+    """A store opened for writing. The docstring of this module is its contract."""
 
     def __init__(self, database: Database, retry: RetryPolicy) -> None:
         super().__init__(database)
@@ -97,15 +97,15 @@ class Store(Reader):
     # Plans
 
     def add_run(self, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
-        """The id of the run with this name and configuration; `versions` are those of libraries in use."""
+        """Add a run unless it exists, and return its id. `versions` are those of the libraries in use."""
         with self._database.writing() as connection:
             return plans.add_run(connection, name, config, versions)
 
     def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
-        """Add jobs to a run, and return how many were not in the database before.
+        """Add jobs to a run, and return how many are new to the database.
 
-        `order` is one number for all or one for each; smaller comes first, then what was added first. Jobs
-        that are needed must be there, or be among these.
+        `order` is one number for all jobs or one for each: smaller numbers run first, equal numbers in the
+        order of adding. Every job that is needed must be stored already, or be among these.
         """
         with self._database.writing() as connection:
             plans.lock_plans(connection)
@@ -119,10 +119,10 @@ class Store(Reader):
         plan: Sequence[Instance],
         resolutions: Sequence[Resolution] = (),
     ) -> int:
-        """Add a plan in one transaction: jobs with their stages, what they are for, parameters resolved.
+        """Add a plan in one transaction: jobs with their stages, instances, resolved parameters.
 
-        Returns how many jobs were not in the database before. Instances replace those of the same name, so
-        that a run always knows what its latest plan knew.
+        Returns how many jobs are new to the database. Instances replace those with the same name, so a run
+        always has the instances of its latest plan.
         """
         with self._database.writing() as connection:
             plans.lock_plans(connection)
@@ -133,7 +133,7 @@ class Store(Reader):
             return count
 
     def replace_instances(self, run_id: int, plan: Sequence[Instance]) -> None:
-        """Store what the jobs of a run are for, in the place of instances of the same names."""
+        """Store instances of a run, replacing those with the same names."""
         with self._database.writing() as connection:
             plans.lock_plans(connection)
             instances.replace(connection, run_id, plan)
@@ -145,7 +145,7 @@ class Store(Reader):
             plans.add_prefix_set(connection, rows)
 
     def add_resolution(self, run_id: int, resolution: Resolution) -> None:
-        """Store what a parameter was set to; another value for the same one is an error."""
+        """Store the value of a resolved parameter. A second, different value is an error."""
         with self._database.writing() as connection:
             plans.lock_plans(connection)
             plans.add_resolution(connection, run_id, resolution)
@@ -153,14 +153,17 @@ class Store(Reader):
     # Drivers
 
     def beat(self, owner: str, run_id: int, doing: str) -> None:
-        """Let it be known that a driver is there, and what it does; leases tell so only while it has some."""
+        """Record that a driver is alive and what it is doing, also while it holds no lease."""
         with self._database.writing() as connection:
-            drivers.beat(connection, owner, run_id, doing)
+            add_rows(connection, DriverRow, [{"owner": owner, "run_id": run_id, "doing": doing}])
+            own = update(DriverRow).where(DriverRow.owner == owner)
+            connection.execute(own.values(doing=doing, seen_at=utc_now()))
 
     def leave(self, owner: str) -> None:
-        """Let it be known that a driver has ended."""
+        """Record that a driver has ended."""
+        present = (DriverRow.owner == owner, DriverRow.ended_at.is_(None))
         with self._database.writing() as connection:
-            drivers.leave(connection, owner)
+            connection.execute(update(DriverRow).where(*present).values(ended_at=utc_now()))
 
     # The queue
 
@@ -173,18 +176,18 @@ class Store(Reader):
         prefer_model: str | None = None,
         workers: Sequence[str] = (),
     ) -> list[Lease]:
-        """Lease up to `limit` jobs that are ready, in their order, those with this model first.
+        """Lease up to `limit` jobs that are ready, in their order, jobs of the preferred model first.
 
-        Ready is a job that waits, whose needs are all done and whose wait after an error is over.
-        `prefer_model` is the label of a model. `workers` says for each lease, in their order, who is going
-        to do the job; it is only recorded.
+        A job is ready when it is waiting, all jobs it needs are done, and its wait after an error is over.
+        `prefer_model` is the label of a model. `workers` names, for each lease in order, the worker that will
+        do the job; it is only recorded.
         """
         _check_seconds(lease_seconds)
         if not owner:
-            raise InvalidInputError("an owner must have a name; got an empty one.")
+            raise InvalidInputError("the owner of leases must have a name; got an empty string.")
         if workers and len(workers) != limit:
             raise InvalidInputError(
-                f"workers must be named for all {limit} leases or none; got {len(workers)}."
+                f"workers must name one worker for each of {limit} leases, or none; got {len(workers)}."
             )
         with self._database.writing() as connection:
             return queue.claim(
@@ -192,27 +195,28 @@ class Store(Reader):
             )
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
-        """Put the end of leases off to `lease_seconds` from now; return those that are still ours."""
+        """Extend leases to `lease_seconds` from now, and return those that are still ours."""
         _check_seconds(lease_seconds)
         with self._database.writing() as connection:
             return queue.renew(connection, leases, lease_seconds)
 
     def release(self, leases: Sequence[Lease]) -> int:
-        """Give jobs back untried, which counts for nothing; return how many were still ours."""
+        """Give jobs back untried, without counting an attempt. Return how many were still ours."""
         with self._database.writing() as connection:
             return queue.release(connection, leases)
 
     def complete(self, lease: Lease, result: Rows) -> bool:
-        """Store a result and mark its job as done; False, and nothing is stored, if it is no longer ours."""
+        """Store a result and mark its job as done. If the lease is not ours any more, return False only."""
         return self.complete_many([(lease, result)])[0]
 
     def complete_many(self, completions: Sequence[tuple[Lease, Rows]]) -> list[bool]:
-        """Complete several jobs in one transaction; tell of each whether it was still ours."""
+        """Complete several jobs in one transaction. Return, for each, whether its lease was still ours."""
         for lease, result in completions:
             expected = ROWS_TYPES[lease.kind]
             if not isinstance(result, expected):
                 raise InvalidInputError(
-                    f"the result of a {lease.kind} job is {expected.__name__}; got {type(result).__name__}."
+                    f"the result of a {lease.kind} job must be {expected.__name__}; got "
+                    f"{type(result).__name__}."
                 )
         with self._database.writing() as connection:
             ours = queue.lock_ours(connection, [lease for lease, _ in completions])
@@ -234,17 +238,17 @@ class Store(Reader):
         retry: bool = True,
         adjustment: Mapping[str, Any] | None = None,
     ) -> JobState | None:
-        """Record an error; return where the job stands now, None if it was no longer ours.
+        """Record an error. Return the new state of the job, or None if its lease was not ours any more.
 
-        Without `retry` the job is set aside at once. `adjustment` is for the next attempt, which finds it in
-        its lease; it stays with the job, and so with its result. An error that is answered with one counts
-        for nothing: whoever adjusts comes to an end by himself.
+        Without `retry` the job fails at once. `adjustment` is passed to the next attempt in its lease; it
+        stays with the job, and so with its result. An error with an adjustment does not count towards the
+        limit: the caller limits how often it adjusts.
         """
         with self._database.writing() as connection:
             return queue.fail(connection, self.retry, lease, error, retry=retry, adjustment=adjustment)
 
     def take_back(self, owner: str) -> int:
-        """Take back all leases of an owner who is known to be dead, as if they had run out."""
+        """Take back all leases of an owner that is known to be dead, as if they had expired."""
         with self._database.writing() as connection:
             return queue.take_back_from(connection, self.retry, owner)
 
@@ -255,7 +259,7 @@ class Store(Reader):
         job_ids: Iterable[str] | None = None,
         error_contains: str | None = None,
     ) -> int:
-        """Let jobs that were set aside wait again; those that fit all filters given. Return how many."""
+        """Make failed jobs that match all filters wait again, and return how many."""
         conditions: list[Any] = [in_run(run_id)]
         if kind is not None:
             conditions.append(JobRow.kind == kind)

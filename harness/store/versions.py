@@ -1,7 +1,7 @@
-"""Which version a database's tables have, and bringing them to the one this code knows.
+"""The version of a database's tables, and upgrading them to the version of this code.
 
-Versions are four digits, the names of the migrations. Views hold no data: they are made anew from views.py
-after each migration, so only tables have a history.
+Versions are four digits, the names of the migrations. Views hold no data: they are created again from
+views.py after each migration, so only tables have migrations.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from harness.store import views
-from harness.store.addresses import check_file, check_room, parse_address, shown
+from harness.store.addresses import check_file, check_free_space, parse_address, shown
 from harness.store.engine import Database, connect
 from harness.store.errors import NoStoreError, SchemaVersionError, StoreUnavailableError
 
-# What the code of this package expects; a test holds it to the newest migration.
+# The version that this code expects; a test compares it with the latest migration.
 SCHEMA_VERSION = "0004"
 
 _VERSION_TABLE = "alembic_version"
 
-# Any number, but always this one: whoever changes tables on PostgreSQL holds this lock.
+# An arbitrary but fixed number: the lock that PostgreSQL holds while tables are changed.
 _LOCK = 0x62617468
 
 
 def migrate(address: str) -> tuple[str | None, str]:
-    """Bring a database to this version, creating it if it is empty; return its version before and after."""
+    """Upgrade a database to this version, creating its tables if it is empty; return the versions before
+    and after."""
     url = parse_address(address)
     if url.get_backend_name() == "sqlite":
         check_file(url, create=True)
-        check_room(url)
+        check_free_space(url)
     database = connect(url)
     try:
         return upgrade(database)
@@ -56,7 +57,7 @@ def upgrade(database: Database) -> tuple[str | None, str]:
 
 def run_migrations(connection: Connection, version: str) -> None:
     """Run the migrations up to a version on an open transaction."""
-    # Alembic is only needed here; opening a store that is up to date should not wait for it.
+    # Imported here, because opening a store that is up to date should not wait for Alembic.
     from alembic import command
     from alembic.config import Config
 
@@ -68,36 +69,37 @@ def run_migrations(connection: Connection, version: str) -> None:
 
 
 def find_version(connection: Connection, database: Database) -> str | None:
-    """The version of a database's tables; None when it is empty, an error when it is not ours."""
+    """The version of a database's tables; None when it is empty. Raises when it is not ours."""
     tables = inspect(connection).get_table_names()
     if _VERSION_TABLE in tables:
-        found = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()
-        if found is not None and not re.fullmatch(r"(?!0000)\d{4}", str(found)):
+        version = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).scalar()
+        if version is not None and not re.fullmatch(r"(?!0000)\d{4}", str(version)):
             raise SchemaVersionError(
                 f"the tables of {shown(database.url)} must have a version such as {SCHEMA_VERSION}; they "
-                f"have {found!r}, which bat-harness has never had. Restore a copy, or name another database."
+                f"have {version!r}, which is not a version of bat-harness. Restore a copy, or choose another "
+                "database."
             )
-        return None if found is None else str(found)
+        return None if version is None else str(version)
     if tables:
         raise StoreUnavailableError(
             f"{shown(database.url)} must be empty or hold results of bat-harness; it holds other tables, "
-            f"such as {sorted(tables)[0]!r}. Name another database."
+            f"such as {sorted(tables)[0]!r}. Choose another database."
         )
     return None
 
 
 def check_version(version: str | None, database: Database) -> None:
-    """Raise unless the tables are those this code knows."""
+    """Raise unless the tables have the version of this code."""
     if version is None:
         raise NoStoreError(
-            f"the database {shown(database.url)} is empty. Start a sweep with it, or name another one."
+            f"the database {shown(database.url)} is empty. Start a sweep with it, or choose another database."
         )
     if version > SCHEMA_VERSION:
         raise _newer(version, database)
     if version < SCHEMA_VERSION:
         raise SchemaVersionError(
             f"the tables of {shown(database.url)} must have version {SCHEMA_VERSION}; they have the older "
-            f"{version}. Stop all sweeps on it, keep a copy, and run: "
+            f"{version}. Stop all sweeps that use it, make a copy, and run: "
             f"bat-harness db migrate --db {shown(database.url)}"
         )
 
@@ -105,7 +107,7 @@ def check_version(version: str | None, database: Database) -> None:
 def _newer(version: str, database: Database) -> SchemaVersionError:
     ours = importlib.metadata.version("bat-harness")
     return SchemaVersionError(
-        f"the tables of {shown(database.url)} must have version {SCHEMA_VERSION}, which bat-harness {ours} "
-        f"knows; they have the newer {version}. Install the version of bat-harness that ran "
+        f"the tables of {shown(database.url)} must have version {SCHEMA_VERSION}, the version of bat-harness "
+        f"{ours}; they have the newer {version}. Install the version of bat-harness that ran "
         f"'bat-harness db migrate --db {shown(database.url)}', or a later one."
     )

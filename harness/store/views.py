@@ -1,4 +1,4 @@
-"""Views with plain names, for people who ask in SQL. They join what the tables keep apart.
+"""Views with plain names for SQL queries by people. They join the tables.
 
 Jobs may belong to several runs, and to several settings of one. Every view but attempts_view has a row for
 each run, and says which; roles_view, generations_view and scores_view have one for each setting, too.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-# Around what the paper chose, for rules whose parameter is a probability.
+# Around the values that the paper chose, for rules whose parameter is a probability.
 _PARAMETERS = (0.0001, 0.0003, 0.0006, 0.0009, 0.002, 0.004, 0.01, 0.03, 0.1)
 
 
@@ -26,7 +26,7 @@ class View:
 
 JOBS = View(
     "jobs_view",
-    "A job of a run, and where it stands; `error` is that of its latest attempt.",
+    "A job of a run, and its state; `error` is that of its latest attempt.",
     """
     SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.state, jobs.model,
            jobs.corpus, jobs.method, jobs.parameter, jobs.constraints,
@@ -42,7 +42,7 @@ JOBS = View(
 
 PROGRESS = View(
     "progress_view",
-    "How far a run is with the jobs of one kind.",
+    "Counts of a run's jobs of one kind, by state.",
     """
     SELECT runs.id AS run_id, runs.name AS run, jobs.kind,
            count(*) FILTER (WHERE jobs.state = 'waiting') AS waiting,
@@ -71,7 +71,7 @@ ATTEMPTS = View(
 ROLES = View(
     "roles_view",
     "The role of a job in a run: the stage, model, method, setting and seed it works for, and what its "
-    "result is to them. A job has a row for each of its roles.",
+    "result is used as. A job has a row for each of its roles.",
     """
     SELECT runs.id AS run_id, runs.name AS run, instances.stage, instances.split, instances.model,
            instances.method, instances.rule, instances.parameter, instances.constraints, instances.seed,
@@ -129,11 +129,11 @@ SCORES = View(
 def _rejection_rates() -> str:
     """Count rejections as bat.rules does, for the rules that a line of SQL can state.
 
-    With tau the rule's threshold, held to the largest probability, a plain rule rejects when p < tau, a
+    With tau the rule's threshold, limited to the largest probability, a plain rule rejects when p < tau, a
     basis-aware one when the critical threshold is at most tau as well. `x` is below eta's threshold when
-    it is below both of its arms, eta and sqrt(eta) exp(-entropy). Tokens of two instances are never counted
-    together, even where their labels are the same; and what was asked about the continuations of prefixes,
-    for their perplexity, is not counted.
+    it is below both of its terms, eta and sqrt(eta) exp(-entropy). Tokens of two instances are never counted
+    together, even if their labels are the same. The likelihoods of the continuations of prefixes, measured
+    for their perplexity, are not counted.
     """
     below = {
         "epsilon": "{x} {op} parameter AND {x} {op} maximum",
@@ -180,8 +180,8 @@ def _rejection_rates() -> str:
 REJECTION_RATES = View(
     "hrr_view",
     "The share of human tokens that a rule certainly rejects at a parameter, and the share left undecided by "
-    "the bounds; for epsilon and eta, plain and basis-aware, at a few parameters. Reads every measurement of "
-    "a run: name one with WHERE.",
+    "the bounds; for epsilon and eta, plain and basis-aware, at a few parameters. Reads every measurement: "
+    "select a run with WHERE.",
     _rejection_rates(),
 )
 
@@ -194,13 +194,13 @@ _SECONDS = {
 
 
 def create_all(connection: Connection) -> None:
-    """Create the views; the tables must be there."""
+    """Create the views; the tables must exist."""
     for view in ALL:
         sql = view.sql.replace("{seconds}", _SECONDS[connection.dialect.name])
         connection.execute(text(f"CREATE VIEW {view.name} AS {sql}"))
 
 
 def drop_all(connection: Connection) -> None:
-    """Drop the views there are, so that migrations can change the tables under them."""
+    """Drop the existing views, so that migrations can change the tables under them."""
     for view in ALL:
         connection.execute(text(f"DROP VIEW IF EXISTS {view.name}"))

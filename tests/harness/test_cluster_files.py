@@ -183,12 +183,14 @@ def test_slurm_is_asked_for_what_the_script_relies_on() -> None:
     assert text.rindex("#SBATCH") < text.index("\nset -euo")
 
 
-@pytest.mark.parametrize("missing", ["BAT_HARNESS_DB", "sweep"])
-def test_slurm_needs_a_sweep_and_a_database(missing: str, machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("missing", "advice"), [("BAT_HARNESS_DB", "Set it to a PostgreSQL database"), ("sweep", "Give a sweep")]
+)
+def test_slurm_needs_a_sweep_and_a_database(missing: str, advice: str, machine: Machine) -> None:
     on_slurm(machine).environment.pop(missing, None)
     code, errors = machine.run("slurm.sbatch", *([] if missing == "sweep" else [SWEEP]))
     assert code != 0
-    assert "Name a" in errors
+    assert advice in errors
     assert machine.calls("ray") == []
 
 
@@ -215,7 +217,7 @@ def test_job_submit_needs_a_cluster_and_a_database(missing: str, machine: Machin
     del machine.environment[missing]
     code, errors = machine.run("job-submit.sh", SWEEP)
     assert code != 0
-    assert f"{missing}: Name" in errors
+    assert f"{missing}: Set it to" in errors
 
 
 @pytest.fixture(scope="module")

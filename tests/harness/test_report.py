@@ -106,7 +106,7 @@ def test_a_number_is_followed_to_the_jobs_it_came_from(
 ) -> None:
     arguments = ("trace", "comparison", "ba-eta", "MAUVE", "--db", finished)
     told = run_command(capsys, *arguments, code=1)
-    assert "'ba-eta' is the beginning of several of: 'ba-eta=" in told
+    assert "'ba-eta' is the beginning of several: 'ba-eta=" in told
     sql = "SELECT DISTINCT job FROM scores_view WHERE method = 'ba-eta'"
     with open_reader(finished) as reader, reader.query(sql) as rows:
         scores = {row[0] for row in rows.rows}
@@ -133,8 +133,8 @@ def test_a_table_that_is_not_there_is_told_with_what_would_make_it(
 ) -> None:
     address = run_in_this_process(tmp_path / "r.db", tiny_sweep(text_corpus))
     told = run_command(capsys, "trace", "selection", "eta", "fake", "--db", address, code=1)
-    assert "there is no selection here: no candidates for a parameter have been scored" in told
-    assert "Make it with: bat-harness run configs/paper/selection.yaml" in told
+    assert "there is no table selection here: no candidates for a parameter have been scored" in told
+    assert "Compute it with: bat-harness run configs/paper/selection.yaml" in told
 
 
 def test_the_commands_to_try_next_work(

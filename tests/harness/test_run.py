@@ -156,7 +156,7 @@ def test_a_log_that_cannot_be_written_is_one_sentence(
 ) -> None:
     (tmp_path / "logs").write_text("a file where the folder should be")
     assert run(sweep, "--db", db) == ExitCode.MISTAKE
-    assert f"the log of a run must be writable in {tmp_path / 'logs'}" in capsys.readouterr().err
+    assert f"the log folder {tmp_path / 'logs'} must be writable" in capsys.readouterr().err
 
 
 class FullDisk(io.StringIO):
@@ -173,7 +173,7 @@ def test_a_log_whose_disk_fills_up_ends_alone(tmp_path: Path, capsys: pytest.Cap
     LOGGER.info("one")
     LOGGER.info("two")
     told = capsys.readouterr().err
-    assert told.count("cannot be written any more; the run goes on.") == 1
+    assert told.count("cannot be written any more; the run continues without it.") == 1
     assert "Traceback" not in told
     assert LOGGER.handlers == []
 

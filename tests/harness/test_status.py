@@ -83,7 +83,7 @@ def test_stages_and_blocked_jobs_are_counted(tmp_path: Path, capsys: pytest.Capt
         ("one:1:aa", 1, False)
     ]
     assert found["errors"][0]["count"] == 2
-    assert "2 jobs set aside, 3 jobs cannot start without them." in found["verdict"]
+    assert "2 jobs failed, 3 jobs blocked by them." in found["verdict"]
 
 
 def test_the_time_left_is_work_by_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +116,7 @@ def test_every_state_has_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
         assert look(capsys, address, str(empty))["name"] == "empty"
         found = look(capsys, address, "big")
         assert (found["state"], found["open_parameters"]) == ("stopped", [stores.OPEN_PARAMETER])
-        assert found["verdict"].startswith("Stopped: 0 of 15 jobs done (0%). The same run command")
+        assert found["verdict"].startswith("Stopped: 0 of 15 jobs done (0%). Run the same command")
         leases = store.claim("one:1:aa", 1, 600.0, run_id)
         examples.let_expire(store, *leases)
         assert look(capsys, address, "big")["state"] == "silent"
@@ -125,10 +125,7 @@ def test_every_state_has_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture
             assert all(store.complete_many([(lease, examples.result_of(lease)) for lease in leases]))
         found = look(capsys, address, "big")
         assert found["state"] == "unresolved"
-        assert (
-            f"1 parameter still to be found out, such as that of {stores.OPEN_PARAMETER}."
-            in (found["verdict"])
-        )
+        assert f"1 parameter unresolved, such as that of {stores.OPEN_PARAMETER}." in (found["verdict"])
         resolve(address, run_id)
         assert look(capsys, address, "big")["state"] == "done"
 
@@ -207,7 +204,7 @@ def test_a_driver_without_leases_is_there_all_the_same(
         store.beat("one:1:aa", run_id, "planning")
         found = look(capsys, address)
         assert (found["state"], found["drivers"][0]["owner"]) == ("waiting", "one:1:aa")
-        assert found["verdict"].startswith("Waiting: 0 of 15 jobs done (0%), none at work. A driver is pla")
+        assert found["verdict"].startswith("Waiting: 0 of 15 jobs done (0%), none running. A driver is pla")
         store.beat("one:1:aa", run_id, "starting workers")
         assert "A driver is starting workers" in look(capsys, address)["verdict"]
         with store._database.writing() as connection:  # not heard of for long
@@ -333,7 +330,7 @@ def test_watching_a_file_or_pipe_writes_lines(
             "Stopped: 3 of 15 jobs d",
             "Stopped: 3 of 15 jobs d",
         ]
-        assert "1 job set aside" in lines[2]
+        assert "1 job failed" in lines[2]
         assert clock.slept == [7.0, 7.0, 7.0]
         monkeypatch.setattr(command, "time", Clock(lambda: stores.work(store, run_id, 1)))
         watched = run_command(capsys, "status", "--db", address, "--watch", "--json", "--check", code=3)

@@ -1,6 +1,6 @@
-"""Numbers in, pictures out: one file a figure, each with the small records it is given.
+"""Figures from numbers: one module per figure, with the records it takes.
 
-style.py        how all of them look, and how they become SVG
+style.py        the common style, and rendering to SVG
 comparison.py   scores of models and methods side by side
 sweep.py        scores against a parameter, or against the number of constraints
 rejection.py    parameters against the rejection rate of human text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ROW_CM = 0.5
 _TITLE_CM = 0.9
-_MARGIN_CM = 2.1  # the axis below, and what the signs mean
+_MARGIN_CM = 2.1  # the axis below, and the legend
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Bar:
 def comparison(bars: Sequence[Bar], score: str = "MAUVE", name: str = "comparison") -> Picture:
     """Draw a panel for each model with a line for each method, basis-aware ones below their plain forms.
 
-    Points rather than bars that begin at zero: what matters is whether intervals overlap, and scores of
-    methods worth comparing are close to each other.
+    Points rather than bars from zero, because scores are close to each other and what matters is whether
+    their intervals overlap.
     """
     if not bars:
         raise InvalidInputError("a comparison must have at least one score; got none. Score a method first.")
@@ -44,7 +44,7 @@ def comparison(bars: Sequence[Bar], score: str = "MAUVE", name: str = "compariso
     return Picture(
         name=name,
         title=f"{score} by model and method",
-        caption=f"{score} of each method, with 95% intervals. Basis-aware methods (diamonds) stand below "
+        caption=f"{score} of each method, with 95% intervals. Basis-aware methods (diamonds) are below "
         "their plain forms (circles).",
         svg=style.render(partial(draw, bars, score)),
         alternative=_describe(bars, models, methods, score),
@@ -54,13 +54,13 @@ def comparison(bars: Sequence[Bar], score: str = "MAUVE", name: str = "compariso
 
 def in_pairs(methods: Sequence[str]) -> list[str]:
     """Return each method once, in the order given, but basis-aware ones right after their plain forms."""
-    order = {name: place for place, name in reversed(list(enumerate(map(style.plain_name, methods))))}
+    order = {name: index for index, name in reversed(list(enumerate(map(style.plain_name, methods))))}
     first = list(dict.fromkeys(methods))
     return sorted(first, key=lambda method: (order[style.plain_name(method)], style.is_basis_aware(method)))
 
 
 def draw(bars: Sequence[Bar], score: str) -> Figure:
-    """Draw the panels below each other, so that all share one axis."""
+    """Draw the panels below each other, so that they share one axis."""
     by_model: dict[str, list[Bar]] = {}
     for bar in bars:
         by_model.setdefault(bar.model, []).append(bar)
@@ -71,7 +71,7 @@ def draw(bars: Sequence[Bar], score: str) -> Figure:
     for axes, (model, own) in zip(panels, by_model.items(), strict=True):
         _draw_panel(axes, own, methods[model])
         axes.set_title(style.printable(model, 60), loc="left")
-    panels[-1].set_xlabel(f"{score} (more is closer to human text)")
+    panels[-1].set_xlabel(f"{score} (higher is closer to human text)")
     if any(style.is_basis_aware(bar.method) for bar in bars):
         _explain(figure)
     return figure
@@ -80,17 +80,17 @@ def draw(bars: Sequence[Bar], score: str) -> Figure:
 def _draw_panel(axes: Axes, bars: Sequence[Bar], methods: Sequence[str]) -> None:
     for bar in bars:
         look = style.BASIS_AWARE if style.is_basis_aware(bar.method) else style.PLAIN
-        place = methods.index(bar.method)
-        style.draw_interval(axes, place, bar.low, bar.high, color=look.colour)
-        axes.plot(bar.value, place, look.marker, color=look.colour, markersize=5.5)
+        y = methods.index(bar.method)
+        style.draw_interval(axes, y, bar.low, bar.high, color=look.colour)
+        axes.plot(bar.value, y, look.marker, color=look.colour, markersize=5.5)
     axes.set_yticks(range(len(methods)), [style.printable(method, 28) for method in methods])
     axes.set_ylim(len(methods) - 0.4, -0.6)
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
     pairs = [style.plain_name(method) for method in methods]
-    for place in range(1, len(pairs)):
-        if pairs[place] != pairs[place - 1]:
-            axes.axhline(place - 0.5, color=style.PALE, linewidth=0.5)
+    for y in range(1, len(pairs)):
+        if pairs[y] != pairs[y - 1]:
+            axes.axhline(y - 0.5, color=style.PALE, linewidth=0.5)
 
 
 def _explain(figure: Figure) -> None:

@@ -27,15 +27,15 @@ class RankLine:
 
 
 def rank(lines: Sequence[RankLine], hidden_size: int, name: str = "rank") -> Picture:
-    """Draw the lines, with one across at the hidden size."""
+    """Draw the lines, with a horizontal one at the hidden size."""
     if not lines:
         raise InvalidInputError("a figure of ranks must have at least one line; got none.")
     return Picture(
         name=name,
         title="Rank of log-probabilities",
         caption="The rank of the log-probabilities after a number of prefixes of human text. Without "
-        f"truncation it cannot pass d + 1 = {hidden_size + 1:,}, the hidden size and one more, since "
-        "log-probabilities are logits, of rank d, less a number for each prefix. Refused tokens count as "
+        f"truncation it cannot exceed d + 1 = {hidden_size + 1:,}, the hidden size plus one, because "
+        "log-probabilities are logits, of rank d, minus a number for each prefix. Rejected tokens count as "
         "having a tiny probability. Nothing can lie above the thin diagonal, where every prefix adds one.",
         svg=style.render(partial(draw, lines, hidden_size)),
         alternative=_describe(lines, hidden_size),
@@ -57,10 +57,10 @@ def draw(lines: Sequence[RankLine], hidden_size: int) -> Figure:
         textcoords="offset points",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )
-    for place, line in enumerate(lines):
-        look = style.LOOKS[place % len(style.LOOKS)]
-        # Lines that lie on each other stay visible: the first ones are drawn larger, and hollow.
-        size = 7.5 - 1.5 * min(place, 3)
+    for index, line in enumerate(lines):
+        look = style.LOOKS[index % len(style.LOOKS)]
+        # Lines on top of each other stay visible: the first ones have larger markers.
+        size = 7.5 - 1.5 * min(index, 3)
         axes.plot(
             line.prefixes,
             line.rank,
@@ -68,7 +68,7 @@ def draw(lines: Sequence[RankLine], hidden_size: int) -> Figure:
             marker=look.marker,
             color=look.colour,
             markersize=size,
-            markerfacecolor="none" if place else look.colour,
+            markerfacecolor="none" if index else look.colour,
             label=style.printable(line.label, 40),
         )
     axes.set(xlabel="number of prefixes", ylabel="rank of the log-probabilities")

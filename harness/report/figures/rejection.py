@@ -35,8 +35,8 @@ def rejection(curves: Sequence[Curve], name: str = "rejection") -> Picture:
         name=name,
         title="Parameters by human-text rejection rate",
         caption="The parameter of each rule at which it rejects a share of human text, with 95% intervals of "
-        "the share. Basis-aware forms (dashed) reach the same share at more conservative parameters, since "
-        "they keep some tokens below the threshold.",
+        "the share. Basis-aware forms (dashed) reach the same share at more restrictive parameters, because "
+        "they accept some tokens below the threshold.",
         svg=style.render(partial(draw, curves)),
         alternative=_describe(curves),
         paper="Figure 8 of the paper",
@@ -44,7 +44,7 @@ def rejection(curves: Sequence[Curve], name: str = "rejection") -> Picture:
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
-    """Draw two panels a row."""
+    """Draw two panels per row."""
     families: dict[str, list[Curve]] = {}
     for curve in curves:
         families.setdefault(style.plain_name(curve.rule), []).append(curve)

@@ -1,10 +1,9 @@
-"""How all figures look, and how a figure becomes an SVG drawing of the same bytes every time.
+"""The common style of figures, and rendering to SVG with the same bytes every time.
 
-Colours are those of Okabe and Ito, which people tell apart whatever their sight. Nothing is told by colour
-alone: markers, lines and hatches differ too, so that a figure can be read in grey print.
+Colours are those of Okabe and Ito, which work for colour-blind readers. Nothing is shown by colour alone:
+markers, lines and hatches differ too, so that figures can be read in greyscale.
 
-matplotlib is imported when the first figure is drawn, and pyplot, which keeps figures for the whole process,
-never.
+matplotlib is imported when the first figure is drawn. pyplot, which keeps figures in memory, is never used.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _SETTINGS: dict[Any, Any] = {  # matplotlib has a type for each of its 300 keys
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
     "text.parse_math": False,  # a token may well be a dollar sign
-    # Letters as outlines: the page shows them alike wherever it is opened.
+    # Letters as outlines, which look the same on every machine.
     "svg.fonttype": "path",
     "svg.hashsalt": "bat-harness",
 }
@@ -57,7 +56,7 @@ _SETTINGS: dict[Any, Any] = {  # matplotlib has a type for each of its 300 keys
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What tells a line from others, three times over."""
+    """The look of a line: colour, marker and line style each identify it."""
 
     colour: str
     marker: str
@@ -78,7 +77,7 @@ LOOKS = (
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Draw inside with our settings, whatever the user's own are; those are put back afterwards."""
+    """Use our settings inside, whatever the user's settings are, and restore those afterwards."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -88,7 +87,7 @@ def settings() -> Iterator[None]:
 
 
 def new_figure(height_cm: float, width_cm: float = WIDTH_CM, *, arranged: bool = True) -> Figure:
-    """Return an empty figure; ``arranged`` leaves it to matplotlib to make room for labels."""
+    """Return an empty figure; with ``arranged``, matplotlib makes room for labels."""
     from matplotlib.figure import Figure
 
     size = (width_cm / _CM_PER_INCH, height_cm / _CM_PER_INCH)
@@ -96,7 +95,7 @@ def new_figure(height_cm: float, width_cm: float = WIDTH_CM, *, arranged: bool =
 
 
 def render(draw: Callable[[], Figure]) -> bytes:
-    """Call what draws a figure, with our settings, and return it as SVG."""
+    """Draw a figure with our settings, and return it as SVG."""
     with settings():
         stream = io.BytesIO()
         draw().savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -114,15 +113,15 @@ def plain_name(method: str) -> str:
     return name[3:] if is_basis_aware(name) else name
 
 
-def draw_interval(axes: Axes, place: float, low: float | None, high: float | None, **look: Any) -> None:
-    """Draw an interval with its ends across a horizontal axis, or along a vertical one with ``upright``.
+def draw_interval(axes: Axes, position: float, low: float | None, high: float | None, **look: Any) -> None:
+    """Draw a horizontal interval with its ends, or a vertical one with ``upright``.
 
-    Nothing is drawn where there is none: None, or NaN.
+    Nothing is drawn for None or NaN.
     """
     upright = look.pop("upright", False)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return
-    across, along = [place, place], [low, high]
+    across, along = [position, position], [low, high]
     marker, points = ("_", (across, along)) if upright else ("|", (along, across))
     axes.plot(*points, marker=marker, linewidth=1.1, markersize=5, **look)
 
@@ -136,7 +135,7 @@ def number(value: float, _position: object = None) -> str:
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """Return a text with escapes for what the font has no letter for, cut to a number of letters."""
+    """Return a text with escapes for characters that the font lacks, cut to a number of letters."""
     from matplotlib.font_manager import findfont, get_font
 
     letters = get_font(findfont(_FONT))
@@ -148,7 +147,7 @@ def printable(text: str, longest: int | None = None) -> str:
 
 
 def fitted(text: str, width_cm: float, *, end: bool = False) -> str:
-    """Return as much of a text's beginning, or of its end, as there is room for."""
+    """Return as much of a text's beginning, or of its end, as fits."""
     whole = printable(text)
 
     def cut(dropped: int) -> str:
@@ -156,7 +155,7 @@ def fitted(text: str, width_cm: float, *, end: bool = False) -> str:
             return whole
         return "…" + whole[dropped:] if end else whole[:-dropped] + "…"
 
-    # Outlines are slow to make, so the number of letters to drop is not tried one by one.
+    # By bisection, because outlines are slow to compute.
     dropped = bisect_left(range(len(whole)), True, key=lambda drop: _width_cm(cut(drop)) <= width_cm)
     return cut(dropped)
 
@@ -164,9 +163,9 @@ def fitted(text: str, width_cm: float, *, end: bool = False) -> str:
 def _width_cm(text: str) -> float:
     from matplotlib.textpath import TextPath
 
-    # Points that steer a curve may lie outside it, but by next to nothing, and following curves takes long.
-    places = TextPath((0, 0), text, size=_FONT_POINTS).vertices[:, 0]
-    return float(places.max(initial=0.0)) * _CM_PER_INCH / 72
+    # Control points of curves may lie slightly outside them, but exact extents are slow to compute.
+    xs = TextPath((0, 0), text, size=_FONT_POINTS).vertices[:, 0]
+    return float(xs.max(initial=0.0)) * _CM_PER_INCH / 72
 
 
 def listed(names: Sequence[str]) -> str:

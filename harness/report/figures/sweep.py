@@ -22,7 +22,7 @@ _HEIGHT_CM = 7.5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The scores of a method along the axis, with 95% intervals; NaN where there is none."""
+    """The scores of a method along the axis, with 95% intervals; NaN if there is none."""
 
     label: str
     x: tuple[float, ...]
@@ -34,21 +34,21 @@ class Line:
         lengths = {len(self.x), len(self.value), len(self.low), len(self.high)}
         if lengths != {len(self.x)} or not self.x:
             raise InvalidInputError(
-                f"a line must have as many values and interval ends as places, and at least one; got "
-                f"{len(self.x)} places, {len(self.value)} values, {len(self.low)} lower and "
+                f"a line must have a value and two interval ends for each x, and at least one; got "
+                f"{len(self.x)} x, {len(self.value)} values, {len(self.low)} lower and "
                 f"{len(self.high)} upper ends in {self.label!r}."
             )
 
 
 def eta_sweep(lines: Sequence[Line], score: str = "MAUVE", name: str = "eta-sweep") -> Picture:
-    """Draw scores against eta; a basis-aware line stands at the eta whose rejection rate it shares."""
+    """Draw scores against eta; basis-aware points are at the eta with the same rejection rate."""
     _check(lines)
     return Picture(
         name=name,
         title=f"{score} against eta",
-        caption=f"{score} of eta and basis-aware eta sampling, with 95% intervals. At each place both reject "
-        "the same share of human text; the axis has the plain parameter. Points that share a place are moved "
-        "apart a little. Larger parameters are closer to greedy decoding.",
+        caption=f"{score} of eta and basis-aware eta sampling, with 95% intervals. At each x both reject "
+        "the same share of human text; the axis shows the plain parameter. Points at the same x are moved "
+        "apart slightly. Larger parameters are closer to greedy decoding.",
         svg=style.render(partial(draw, lines, score, "η, parameter of plain eta sampling", log=True)),
         alternative=_describe(lines, score, "eta"),
         paper="Figure 6 of the paper",
@@ -64,8 +64,8 @@ def constraints_sweep(
         name=name,
         title=f"{score} against the number of constraints",
         caption=f"{score} as the number of basis-aware constraints varies, with 95% intervals. The parameter "
-        "follows, so that the same share of human text is rejected everywhere. Points that share a place are "
-        "moved apart a little.",
+        "is chosen so that the same share of human text is rejected everywhere. Points at the same x are "
+        "moved apart slightly.",
         svg=style.render(partial(draw, lines, score, "number of constraints c", log=False)),
         alternative=_describe(lines, score, "the number of constraints"),
         paper="Figure 7 of the paper",
@@ -76,8 +76,8 @@ def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figur
     """Draw lines with intervals."""
     figure = style.new_figure(_HEIGHT_CM)
     axes = figure.add_subplot()
-    for place, line in enumerate(lines):
-        _draw_line(axes, line, _look(lines, place), _apart(lines, place, log=log), log=log)
+    for index, line in enumerate(lines):
+        _draw_line(axes, line, _look(lines, index), _shift(lines, index, log=log), log=log)
     if log:
         axes.set_xscale("log")
         _label_log_ticks(axes, sorted({x for line in lines for x in line.x}))
@@ -95,41 +95,41 @@ def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figur
     return figure
 
 
-def _draw_line(axes: Axes, line: Line, look: style.Look, apart: float, *, log: bool) -> None:
-    order = sorted(range(len(line.x)), key=lambda place: line.x[place])
-    places = [line.x[i] * math.exp(apart) if log else line.x[i] + apart for i in order]
-    for place, i in zip(places, order, strict=True):
-        style.draw_interval(axes, place, line.low[i], line.high[i], color=look.colour, upright=True)
+def _draw_line(axes: Axes, line: Line, look: style.Look, shift: float, *, log: bool) -> None:
+    order = sorted(range(len(line.x)), key=lambda i: line.x[i])
+    xs = [line.x[i] * math.exp(shift) if log else line.x[i] + shift for i in order]
+    for x, i in zip(xs, order, strict=True):
+        style.draw_interval(axes, x, line.low[i], line.high[i], color=look.colour, upright=True)
     values = [line.value[i] for i in order]
     label = style.printable(line.label, 60)
-    axes.plot(places, values, look.line, marker=look.marker, color=look.colour, label=label)
+    axes.plot(xs, values, look.line, marker=look.marker, color=look.colour, label=label)
 
 
-def _look(lines: Sequence[Line], place: int) -> style.Look:
-    """Plain and basis-aware look as in the other figures, where there is no more than one of each."""
+def _look(lines: Sequence[Line], index: int) -> style.Look:
+    """Plain and basis-aware look as in the other figures, if there is at most one line of each."""
     aware = [style.is_basis_aware(line.label) for line in lines]
     if max(sum(aware), len(aware) - sum(aware)) == 1:
-        return style.BASIS_AWARE if aware[place] else style.PLAIN
-    return style.LOOKS[place % len(style.LOOKS)]
+        return style.BASIS_AWARE if aware[index] else style.PLAIN
+    return style.LOOKS[index % len(style.LOOKS)]
 
 
-def _apart(lines: Sequence[Line], place: int, *, log: bool) -> float:
-    """How far a line is moved along the axis, so that intervals at the same place are not on each other."""
-    places = sorted({math.log(x) if log else x for line in lines for x in line.x})
-    gaps = [after - before for before, after in pairwise(places)]
-    reach = places[-1] - places[0]
+def _shift(lines: Sequence[Line], index: int, *, log: bool) -> float:
+    """How far a line is moved along the axis, so that intervals at the same x do not overlap."""
+    xs = sorted({math.log(x) if log else x for line in lines for x in line.x})
+    gaps = [after - before for before, after in pairwise(xs)]
+    reach = xs[-1] - xs[0]
     step = min(0.1 * min(gaps, default=0.0), 0.008 * reach)
-    return step * (2 * place - len(lines) + 1)
+    return step * (2 * index - len(lines) + 1)
 
 
-def _label_log_ticks(axes: Axes, places: Sequence[float]) -> None:
-    """Label the parameters themselves where there is room for them, else round numbers."""
+def _label_log_ticks(axes: Axes, xs: Sequence[float]) -> None:
+    """Label the parameters themselves if there is room for them, otherwise round numbers."""
     from matplotlib.ticker import LogLocator
 
-    reach = places[-1] / places[0]
-    apart = [math.log(after / before) for before, after in pairwise(places)]
-    if min(apart, default=1.0) >= 0.11 * math.log(reach):
-        axes.set_xticks(list(places))
+    reach = xs[-1] / xs[0]
+    gaps = [math.log(after / before) for before, after in pairwise(xs)]
+    if min(gaps, default=1.0) >= 0.11 * math.log(reach):
+        axes.set_xticks(list(xs))
     else:
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if reach < 1e3 else (1.0,)))
     axes.xaxis.set_major_formatter(style.number)

@@ -1,7 +1,7 @@
 """The paper's toy model, three tokens and a hidden size of one, in the triangle of all distributions.
 
 Every shape is computed from the model: the distributions it can output, the line on which the basis-aware
-constraint holds, the area that truncation allows, and where both meet at a token's edge of the triangle.
+constraint holds, the area that truncation allows, and where both meet at the edge of a token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WEIGHT = np.array([[0.55], [0.71], [0.29]])  # output matrix, 3 tokens x 1
 HIDDEN = 2.55
 THRESHOLD = 1 - 1 / 1.9  # no probability may exceed the model's by more than a factor of 1.9
-REFUSED = 0  # the paper's token 1: counting from one is for people
+REJECTED = 0  # token 1 of the paper, which counts from one
 
 # Where a distribution that gives everything to token 1, 2 or 3 is drawn.
 _CORNERS = np.array([[0.5, np.sqrt(0.75)], [0.0, 0.0], [1.0, 0.0]])
@@ -38,24 +38,26 @@ class Shapes:
 
     output: FloatArray  # [3], the model's
     possible: FloatArray  # [n, 3], all that the model could output, from one end to the other
-    alike: FloatArray  # [2, 3], ends of the line that the output matrix cannot tell from the output
+    indistinguishable: (
+        FloatArray  # [2, 3], ends of the line that the output matrix cannot distinguish from it
+    )
     allowed: FloatArray  # [k, 3], corners of the area within the factor 1 / (1 - threshold)
-    witness: FloatArray  # [3], alike and allowed, without the refused token
+    witness: FloatArray  # [3], on the line and allowed, without the rejected token
 
 
 def toy(name: str = "toy-model") -> Picture:
-    """Draw the toy model; there is nothing to give."""
+    """Draw the toy model."""
     shapes = compute_shapes()
     output, witness = (", ".join(f"{p:.2f}" for p in row) for row in (shapes.output, shapes.witness))
     return Picture(
         name=name,
         title="The toy model",
-        caption=f"All distributions over three tokens. The model outputs ({output}), one of those it can "
-        "output at all (blue line). The true distribution may be any on the orange line, which the output "
-        f"matrix cannot tell from it, and within the area that a threshold of {THRESHOLD:.3f} allows. Both "
-        f"meet the edge where token 1 has probability zero, at ({witness}), so token 1 is refused; they "
-        "meet neither of the other edges together, so tokens 2 and 3 are accepted, though token 3 is the "
-        "least likely.",
+        caption=f"All distributions over three tokens. The model outputs ({output}), one of the "
+        "distributions that it can output (blue line). The true distribution may be any on the orange line, "
+        "which the output matrix cannot distinguish from it, within the area that a threshold of "
+        f"{THRESHOLD:.3f} allows. The two meet the edge where token 1 has probability zero, at ({witness}), "
+        "so token 1 is rejected. They do not meet the other edges together, so tokens 2 and 3 are accepted, "
+        "although token 3 is the least likely.",
         svg=style.render(partial(draw, shapes)),
         alternative=f"A triangle with the model's output at ({output}), a line through it that meets the "
         f"edge of token 1 at ({witness}) inside the area that truncation allows.",
@@ -64,18 +66,18 @@ def toy(name: str = "toy-model") -> Picture:
 
 
 def compute_shapes() -> Shapes:
-    """Compute what is drawn, by the engine where it has the answer and else by definition."""
+    """Compute what is drawn, with `bat` where it has the answer, otherwise by definition."""
     probs = bat.softmax(WEIGHT.T * HIDDEN)  # [1, 3]
     basis = bat.Basis.from_matrix(WEIGHT, constraints=1)
-    witness = bat.explain(basis, probs, REFUSED, THRESHOLD).witness
+    witness = bat.explain(basis, probs, REJECTED, THRESHOLD).witness
     if witness is None:
-        raise bat.BatError("the toy model's first token must be refused, but was not; the engine is broken.")
+        raise bat.BatError("the toy model's first token must be rejected; it was accepted. This is a bug.")
     # Hidden states from one corner of the triangle to another, densest where the line bends.
     hidden = 60.0 * np.linspace(-1.0, 1.0, 401)[:, None] ** 3
     return Shapes(
         output=probs[0],
         possible=bat.softmax(hidden @ WEIGHT.T),
-        alike=_line_within(probs[0], np.cross(*basis.rows)),
+        indistinguishable=_line_within(probs[0], np.cross(*basis.rows)),
         allowed=_area_below(probs[0] / (1 - THRESHOLD)),
         witness=witness,
     )
@@ -89,17 +91,19 @@ def draw(shapes: Shapes) -> Figure:
     axes.set_axis_off()
     _draw_triangle(axes)
     axes.fill(
-        *_place(shapes.allowed),
+        *_to_plane(shapes.allowed),
         facecolor=style.ORANGE,
         edgecolor=style.ORANGE,
         alpha=0.35,
         label="allowed by truncation",
     )
-    axes.plot(*_place(shapes.possible), color=style.BLUE, label="possible model outputs")
-    axes.plot(*_place(shapes.alike), "--", color=style.VERMILION, label="basis-aware constraint")
-    axes.plot(*_place(shapes.output), "o", color=style.BLUE, markersize=7, label="model output")
+    axes.plot(*_to_plane(shapes.possible), color=style.BLUE, label="possible model outputs")
     axes.plot(
-        *_place(shapes.witness),
+        *_to_plane(shapes.indistinguishable), "--", color=style.VERMILION, label="basis-aware constraint"
+    )
+    axes.plot(*_to_plane(shapes.output), "o", color=style.BLUE, markersize=7, label="model output")
+    axes.plot(
+        *_to_plane(shapes.witness),
         "D",
         color=style.GREEN,
         markersize=7,
@@ -116,11 +120,11 @@ def _draw_triangle(axes: Axes) -> None:
         left, right = np.eye(3)[(token + 1) % 3], np.eye(3)[(token + 2) % 3]
         for value in (0.25, 0.5, 0.75):
             ends = [value * np.eye(3)[token] + (1 - value) * other for other in (left, right)]
-            axes.plot(*_place(np.array(ends)), color=style.PALE, linewidth=0.5, zorder=0)
+            axes.plot(*_to_plane(np.array(ends)), color=style.PALE, linewidth=0.5, zorder=0)
             _write(axes, ends[0], f"{value:g}", away_from=np.eye(3)[(token + 2) % 3], colour=style.GREY)
         _write(axes, np.eye(3)[token], f"{name} = 1", away_from=np.full(3, 1 / 3), points=14.0)
         _write(axes, (left + right) / 2, f"{name} = 0", away_from=np.eye(3)[token], points=26.0, turn=True)
-    axes.plot(*_place(np.eye(3)[[0, 1, 2, 0]]), color=style.BLACK, linewidth=0.8)
+    axes.plot(*_to_plane(np.eye(3)[[0, 1, 2, 0]]), color=style.BLACK, linewidth=0.8)
 
 
 def _write(
@@ -149,7 +153,7 @@ def _write(
     )
 
 
-def _place(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _to_plane(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Barycentric to plane coordinates."""
     x, y = (np.atleast_2d(rows) @ _CORNERS).T
     return x, y
@@ -168,11 +172,11 @@ def _area_below(limits: FloatArray) -> FloatArray:
     corners = list(np.eye(3))
     for token, limit in enumerate(limits):
         kept: list[FloatArray] = []
-        for one, other in zip(corners, corners[1:] + corners[:1], strict=True):
-            if one[token] <= limit:
-                kept.append(one)
-            if (one[token] <= limit) != (other[token] <= limit):
-                share = (limit - one[token]) / (other[token] - one[token])
-                kept.append(one + share * (other - one))
+        for start, end in zip(corners, corners[1:] + corners[:1], strict=True):
+            if start[token] <= limit:
+                kept.append(start)
+            if (start[token] <= limit) != (end[token] <= limit):
+                share = (limit - start[token]) / (end[token] - start[token])
+                kept.append(start + share * (end - start))
         corners = kept
     return np.array(corners)

@@ -1,9 +1,9 @@
-"""A report as text, in the formats that people read and that machines do.
+"""The formats of a report.
 
-layout.py       what all formats ask of a table
+layout.py       checks and layout that all formats share
 markdown.py     for a repository's page, or a terminal
 latex.py        for a paper
 csv_file.py     for a spreadsheet or a data frame
-html.py         one page that holds everything (page.html.j2, parts.html.j2, style.css.j2)
+html.py         one self-contained page (page.html.j2, parts.html.j2, style.css.j2)
 samples.py      texts side by side, for a page and for Markdown (samples.html.j2)
 """

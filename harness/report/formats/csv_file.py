@@ -1,7 +1,7 @@
 """A table as CSV: a line for each cell, with the number behind it in full.
 
-Cells hold a number and its interval, so a table has three values where it has one entry. One line a cell
-keeps them together, and reads into a data frame as it is.
+A cell has a number and the two ends of its interval. One line per cell keeps them together and loads into a
+data frame as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COLUMNS = ("row", "column", "text", "value", "low", "high")
 
 
 def table(table: Table) -> str:
-    """Return the table's cells, row by row; what has no number is empty in the last three columns."""
+    """Return the table's cells, row by row; the last three columns are empty for cells without a number."""
     check_table(table)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

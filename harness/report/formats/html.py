@@ -1,4 +1,4 @@
-"""A report as one page that holds everything: it loads nothing, and needs no scripts."""
+"""A report as one self-contained page without scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def page(report: Report) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return one of this folder's templates with the values in it, everything escaped that is not Markup."""
+    """Render a template of this folder; values that are not Markup are escaped."""
     return _environment().get_template(template).render(**values)
 
 
@@ -51,13 +51,13 @@ def _environment() -> Environment:
 
 
 def _anchor(part: Part) -> str:
-    """What a part is called in links; no two parts share a name, and sections are called otherwise."""
+    """The anchor of a part; names of parts are unique, and anchors of sections differ."""
     kinds = {Table: "table", Picture: "figure", Markup: "part"}
     return f"{kinds[type(part)]}-{part.name}"
 
 
 def _interval_below(cell: Cell) -> str:
-    """A cell's text with its interval in a line of its own, for tables that would be too wide for a page."""
+    """A cell's text with its interval on a separate line, for tables that would be too wide."""
     number, bracket, rest = cell.text.partition(" [")
     if not bracket or cell.low is None:
         return cell.text

@@ -8,7 +8,7 @@ from harness.report.parts import Cell, Table
 
 # Texts longer than this get a column that breaks lines.
 _LONG = 40
-# Tables with more columns than this are shrunk to the width of the text.
+# Tables with more columns than this are scaled to the width of the text.
 _MANY_COLUMNS = 6
 
 
@@ -44,8 +44,8 @@ def table(table: Table) -> str:
 
 
 def _alignment(table: Table, numbers: tuple[bool, ...]) -> str:
-    """Letters of `tabular`: numbers to the right, long texts in lines of their own."""
-    texts = [[row.cells[place].text for row in table.rows] for place in range(len(numbers))]
+    """Column types of `tabular`: numbers to the right, long texts with line breaks."""
+    texts = [[row.cells[column].text for row in table.rows] for column in range(len(numbers))]
     long = [any(len(text) > _LONG for text in column) for column in texts]
     wide = sum(is_long and not number for is_long, number in zip(long, numbers, strict=True))
     letters = ["l"]

@@ -1,4 +1,4 @@
-"""Text as LaTeX sets it, in a form that pdflatex takes whatever the text holds."""
+"""Escaping text for LaTeX, so that pdflatex accepts any text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _commands(characters: str, names: str, form: str) -> dict[str, str]:
     return {character: form.format(name) for character, name in zip(characters, names.split(), strict=True)}
 
 
-# Characters of ASCII that mean something to TeX, or that its default fonts have in another place.
+# ASCII characters with a meaning in TeX, or at another position in its default fonts.
 _ASCII = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -27,7 +27,7 @@ _ASCII = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"{\char34}",  # babel gives the bare character meanings in some languages
-    "[": "{[}",  # at the beginning of a row, this and a star would belong to the \\ before it
+    "[": "{[}",  # at the beginning of a row, this and a star would be arguments of the \\ before it
     "*": "{*}",
 }
 _SIGNS = {
@@ -65,21 +65,21 @@ _GREEK = _commands(
 )
 _CHARACTERS = {**_ASCII, **_SIGNS, **_LETTERS, **_GREEK}
 
-# By the accent that Unicode puts behind a letter when the two are taken apart.
+# By the combining accent of a decomposed letter.
 _ACCENTS = _commands(
     "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327",
     "` ' ^ ~ = u . \" r H v c",
     r"\{}",
 )
 
-# A hyphen before a digit is a minus sign, unless it stands inside a word or a range.
+# A hyphen before a digit is a minus sign, unless it is inside a word or a range.
 _MINUS = re.compile(r"(?<![\w.)-])-(?=\.?\d)")
 # Two of these in a row would become another character.
 _LIGATURES = "-',"
 
 
 def escape(text: str) -> str:
-    """Return text that LaTeX sets as it is; what pdflatex has no letter for is named by its number."""
+    """Return text that LaTeX prints as it is; characters that pdflatex lacks become their numbers."""
     text = _MINUS.sub("\u2212", unicodedata.normalize("NFC", " ".join(text.split())))
     return "".join(
         ("{}" if character in _LIGATURES and before == character else "") + _character(character)

@@ -1,4 +1,4 @@
-"""What all formats ask of a report: that its parts fit together, and which columns hold numbers."""
+"""What all formats share: checks of a report, and which columns contain numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def parts_of(report: Report) -> Iterator[Part]:
 
 
 def check_report(report: Report) -> None:
-    """Raise when parts could not be told apart, or a table does not fit its columns."""
-    # Some file systems do not tell capitals from small letters.
+    """Raise when names of parts are invalid or repeated, or a row does not fit its table."""
+    # Some file systems ignore case.
     seen: dict[str, Part] = {}
     for part in parts_of(report):
         if not _NAME.fullmatch(part.name):
             raise InvalidInputError(
                 "the name of a part must be letters, digits, dots, hyphens and underscores; "
-                f"got {part.name!r} for {part.title!r}. Rename it: its files are called so."
+                f"got {part.name!r} for {part.title!r}. Rename it: its files have this name."
             )
         if part.name.casefold() in seen:
             other = seen[part.name.casefold()]
             raise InvalidInputError(
                 f"parts of a report must have different names; {other.title!r} and {part.title!r} are both "
-                f"called {part.name!r}. Rename one: its files are called so."
+                f"called {part.name!r}. Rename one: its files have this name."
             )
         seen[part.name.casefold()] = part
         if isinstance(part, Table):
@@ -41,30 +41,30 @@ def check_report(report: Report) -> None:
 
 def check_table(table: Table) -> None:
     """Raise unless every row has a cell for every column."""
-    wanted = len(table.columns) - 1
+    expected = len(table.columns) - 1
     for row in table.rows:
-        if len(row.cells) != wanted:
+        if len(row.cells) != expected:
             raise InvalidInputError(
-                f"each row of a table must have a cell for each column but the first, {wanted} of them; "
+                f"each row of a table must have a cell for each column but the first, {expected} of them; "
                 f"got {len(row.cells)} in row {row.label!r} of table {table.name!r}."
             )
 
 
 def number_columns(table: Table) -> tuple[bool, ...]:
-    """For each column but the first, whether there is a number behind any of its cells."""
+    """For each column but the first, whether any of its cells has a number."""
     return tuple(
-        any(row.cells[place].value is not None for row in table.rows)
-        for place in range(len(table.columns) - 1)
+        any(row.cells[column].value is not None for row in table.rows)
+        for column in range(len(table.columns) - 1)
     )
 
 
 def full_caption(part: Part) -> str:
-    """What a table or figure shows, and what of the paper it mirrors; pieces of a page have none."""
+    """The caption of a table or figure, and what it reproduces of the paper; other parts have none."""
     caption = getattr(part, "caption", "").strip()
     paper = getattr(part, "paper", "").strip().rstrip(".")
-    return f"{caption} Mirrors {paper}.".strip() if paper else caption
+    return f"{caption} Reproduces {paper}.".strip() if paper else caption
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, which are apart by empty lines."""
-    return [one.strip() for one in re.split(r"\n\s*\n", text) if one.strip()]
+    """The paragraphs of a text, separated by empty lines."""
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]

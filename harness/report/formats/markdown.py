@@ -1,4 +1,4 @@
-"""Tables and whole reports as Markdown, as GitHub and others show it."""
+"""Tables and whole reports as Markdown, in the dialect of GitHub."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from harness.report.formats.layout import check_report, check_table, full_caption, number_columns, paragraphs
 from harness.report.parts import Cell, Missing, Picture, Report, Section, Table
 
-# What begins emphasis, code, a link's end, a table's cell or a formula. Tags and entities are spelled out.
+# Characters of emphasis, code, links, tables and formulas. Tags and entities are escaped separately.
 _SPECIAL = re.compile(r"[\\`*_|~$]|\](?=[(\[:])")
 _SPECIAL_OR_BRACKET = re.compile(r"[\\`*_|~$\[\]]")
-# What makes a line a heading, a list, a quotation or a rule, where it stands at the beginning.
+# Characters that make a line a heading, a list or a rule when they begin it.
 _LINE_START = re.compile(r"^(?:(?=[#+=-])|(\d+)(?=[.)]))")
 _BACKTICKS = re.compile(r"`+")
 
@@ -19,13 +19,13 @@ _BACKTICKS = re.compile(r"`+")
 def escape(text: str, *, brackets: bool = False) -> str:
     """Return text that Markdown shows as it is, inside a line.
 
-    Brackets are left alone where they cannot begin a link, as around intervals, unless all are to be escaped.
+    Brackets that cannot begin a link, as around intervals, are only escaped with `brackets`.
     """
     return escape_piece(" ".join(text.split()), brackets=brackets)
 
 
 def escape_piece(text: str, *, brackets: bool = True) -> str:
-    """Return a piece of a line so, its spaces as they are."""
+    """Return a piece of a line that Markdown shows as it is, with its spaces."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return (_SPECIAL_OR_BRACKET if brackets else _SPECIAL).sub(r"\\\g<0>", text)
 
@@ -36,7 +36,7 @@ def paragraph(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return text as code inside a line, whatever backticks it holds."""
+    """Return text as inline code, whatever backticks it contains."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
@@ -110,4 +110,4 @@ def _fact(what: str, value: str) -> str:
     longest = max((len(run) for run in _BACKTICKS.findall(value)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = [f"- **{escape(what)}**:", "", fence, *value.strip("\n").splitlines(), fence]
-    return "\n".join(f"  {line}".rstrip() if place else line for place, line in enumerate(lines))
+    return "\n".join(f"  {line}".rstrip() if index else line for index, line in enumerate(lines))

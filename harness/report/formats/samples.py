@@ -1,4 +1,4 @@
-"""Texts side by side: how each token came to be accepted is shown by colour and by a line below it."""
+"""Texts side by side: colour and underline show how each token was accepted."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _STYLES = {
     Acceptance.EXACT_FALLBACK: _FALLBACK,
 }
 _MEANINGS = {
-    "plain": "at or above the threshold, or kept by a plain rule",
-    _CERTIFIED: "below the threshold, with a certificate: the output matrix needs this token",
-    _FALLBACK: "every candidate that was tried was refused, and the fallback was taken",
-    "mark": "so many candidates were drawn and refused before the token that follows",
+    "plain": "at or above the threshold, or accepted by a plain rule",
+    _CERTIFIED: "accepted below the threshold, with a certificate: the output matrix needs this token",
+    _FALLBACK: "every candidate was rejected, and the fallback was used",
+    "mark": "number of candidates that were drawn and rejected before the next token",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The text of one token, and how it came to be accepted."""
+    """The text of one token, and how it was accepted."""
 
     text: str
     acceptance: Acceptance
     probability: float
     threshold: float  # NaN for a rule without one
-    refused: tuple[str, ...]  # texts of the candidates refused before it
-    undecided: int  # of those, how many no bound could settle
+    rejected: tuple[str, ...]  # texts of the candidates rejected before it
+    undecided: int  # how many of those the bounds did not decide
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """What a method wrote; `pieces` is None where tokens cannot be told apart."""
+    """The text of a method; `pieces` is None if it cannot be split into tokens."""
 
     title: str
     detail: str
@@ -52,23 +52,23 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A prefix, how the person went on, and what the methods wrote."""
+    """A prefix with its continuations by a person and by methods."""
 
-    place: int
+    index: int  # in the set of prefixes, from 0
     text: str
     human: str
     continuations: tuple[Continuation, ...]
 
 
 def html(openings: Sequence[Opening], notes: Sequence[str]) -> str:
-    """Return the texts as part of a page, whose style has colours for them."""
+    """Return the texts as part of a page, which has the styles for them."""
     shown = [
         {
-            "place": opening.place,
+            "index": opening.index,
             "text": opening.text,
             "texts": [
                 ("People", "", opening.human, True),
-                *((one.title, one.detail, _html_text(one), False) for one in opening.continuations),
+                *((text.title, text.detail, _html_text(text), False) for text in opening.continuations),
             ],
         }
         for opening in openings
@@ -78,45 +78,45 @@ def html(openings: Sequence[Opening], notes: Sequence[str]) -> str:
 
 
 def markdown(openings: Sequence[Opening], notes: Sequence[str]) -> str:
-    """Return the same as Markdown: certified tokens in bold, fallbacks in italics, refusals counted."""
+    """Return the same as Markdown: certified tokens in bold, fallbacks in italics, rejections counted."""
     blocks = [_markdown_legend()] if _has_pieces(openings) else []
     blocks += [paragraph(note) for note in notes]
     for opening in openings:
-        blocks.append(f"#### Prefix {opening.place + 1}")
+        blocks.append(f"#### Prefix {opening.index + 1}")
         blocks.append(f"> {_one_line(escape_piece(opening.text))}")
         blocks.append(f"**People**: {_one_line(escape_piece(opening.human))}")
-        for one in opening.continuations:
-            detail = f" ({escape(one.detail)})" if one.detail else ""
-            blocks.append(f"**{escape(one.title)}**{detail}: {_markdown_text(one)}")
+        for text in opening.continuations:
+            detail = f" ({escape(text.detail)})" if text.detail else ""
+            blocks.append(f"**{escape(text.title)}**{detail}: {_markdown_text(text)}")
     return "\n\n".join(blocks) + "\n"
 
 
 def _has_pieces(openings: Sequence[Opening]) -> bool:
-    return any(one.pieces is not None for opening in openings for one in opening.continuations)
+    return any(text.pieces is not None for opening in openings for text in opening.continuations)
 
 
 def _visible(text: str) -> str:
-    """A token that is more than plain must be seen even where it is a break of lines or a space."""
+    """Make line breaks and spaces visible, for tokens that are marked."""
     text = text.replace("\r\n", "\n").replace("\n", "\u21b5\n")
     return text if text.strip() else text.replace(" ", "\u2423")
 
 
 def _story(piece: Piece) -> str:
-    """How a token came to be accepted, for those who point at it."""
+    """How a token was accepted, shown when the pointer is over it."""
     if piece.acceptance is Acceptance.CERTIFIED:
         return (
-            f"probability {piece.probability:.2g}, below the threshold {piece.threshold:.2g}; kept, with a "
-            "certificate"
+            f"probability {piece.probability:.2g}, below the threshold {piece.threshold:.2g}; accepted with "
+            "a certificate"
         )
     greedy = piece.acceptance is Acceptance.GREEDY_FALLBACK
-    taken = "the most likely token" if greedy else "a draw from the exact candidate set"
-    return f"every candidate that was tried was refused; this is {taken}, probability {piece.probability:.2g}"
+    fallback = "the most likely token" if greedy else "a draw from the exact candidate set"
+    return f"every candidate was rejected; this is {fallback}, probability {piece.probability:.2g}"
 
 
-def _refusal_story(piece: Piece) -> str:
-    listed = ", ".join(repr(text) for text in piece.refused)
-    undecided = f"; {piece.undecided} of them could not be decided" if piece.undecided else ""
-    return f"{counted(len(piece.refused), 'candidate')} refused before this token: {listed}{undecided}"
+def _rejection_story(piece: Piece) -> str:
+    listed = ", ".join(repr(text) for text in piece.rejected)
+    undecided = f"; {piece.undecided} of them undecided" if piece.undecided else ""
+    return f"{counted(len(piece.rejected), 'candidate')} rejected before this token: {listed}{undecided}"
 
 
 def _html_legend() -> list[Html]:
@@ -126,7 +126,7 @@ def _html_legend() -> list[Html]:
             Html('<span class="{0}">{0}</span>: {1}').format(style, _MEANINGS[style])
             for style in (_CERTIFIED, _FALLBACK)
         ),
-        Html('<span class="refused">2</span>: {}').format(_MEANINGS["mark"]),
+        Html('<span class="rejected">2</span>: {}').format(_MEANINGS["mark"]),
     ]
 
 
@@ -140,9 +140,9 @@ def _html_text(continuation: Continuation) -> str | Html:
         return continuation.text
     parts = []
     for piece in continuation.pieces:
-        if piece.refused:
-            mark = Html('<span class="refused" title="{}">{}</span>')
-            parts.append(mark.format(_refusal_story(piece), len(piece.refused)))
+        if piece.rejected:
+            mark = Html('<span class="rejected" title="{}">{}</span>')
+            parts.append(mark.format(_rejection_story(piece), len(piece.rejected)))
         style = _STYLES[piece.acceptance]
         if style:
             token = Html('<span class="{}" title="{}">{}</span>')
@@ -157,15 +157,15 @@ def _markdown_text(continuation: Continuation) -> str:
         return _one_line(escape_piece(continuation.text))
     parts = []
     for piece in continuation.pieces:
-        if piece.refused:
-            parts.append(f"<sup>[{len(piece.refused)}]</sup>")
+        if piece.rejected:
+            parts.append(f"<sup>[{len(piece.rejected)}]</sup>")
         style = _STYLES[piece.acceptance]
         parts.append(_emphasized(_visible(piece.text), style) if style else escape_piece(piece.text))
     return _one_line("".join(parts))
 
 
 def _emphasized(text: str, style: str) -> str:
-    """Stars work around a word alone; beside other letters, signs and stars a tag does what they cannot."""
+    """Stars around a separate word; a tag beside other letters and signs, where stars do not work."""
     core = text.strip()
     if not core:
         return escape_piece(text)

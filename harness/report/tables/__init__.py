@@ -1,10 +1,9 @@
-"""The tables of a report. Each builder gives its tables, or says what is missing for them.
+"""The tables of a report. Each builder returns its tables, or what is missing for them.
 
-sources.py         what tables are made from
-cells.py           numbers as they are shown; labels.py: which results, under which names
+cells.py           numbers as text; labels.py: which results, under which names
 comparison.py      MAUVE by method and model; differences at equal rejection rates
 statistics.py      other statistics of texts, beside human text
-sampling.py        how tokens were accepted, and what it cost
+sampling.py        how tokens were accepted, and at what cost
 lower_entropy.py   the paper's Table 1
 sweeps.py          MAUVE along eta, and along the number of constraints
 rejection.py       human-text rejection rates
@@ -18,8 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from harness.report.parts import Missing, Table
+from harness.report.results import Sources
 
-# Modules, not functions: several functions have the name of their module, which they must not hide.
+# Modules, not functions: several functions have the name of their module and would hide it.
 from harness.report.tables import (
     comparison,
     lower_entropy,
@@ -30,13 +30,12 @@ from harness.report.tables import (
     statistics,
     sweeps,
 )
-from harness.report.tables.sources import Sources
 
 __all__ = ["TABLES", "Builder", "Sources", "build"]
 
 Builder = Callable[[Sources], list[Table | Missing]]
 
-# By the name of the table. Where there is one for each model, names go on with the model's: statistics-xl.
+# By the name of the table. If there is one for each model, the model is added: statistics-xl.
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
     "differences": comparison.differences,
@@ -53,6 +52,6 @@ TABLES: Mapping[str, Builder] = {
 
 
 def build(sources: Sources) -> list[Table | Missing]:
-    """All tables in the order of TABLES; a measurement is asked for once."""
+    """All tables in the order of TABLES; each measurement is loaded once."""
     cached = replace(sources, measurement=functools.cache(sources.measurement))
     return [part for builder in TABLES.values() for part in builder(cached)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     PERCENT,
@@ -22,19 +22,18 @@ from harness.report.tables.cells import (
     spread_cell,
 )
 from harness.report.tables.labels import compared, config_of, distinct, labels, models_of, table_names
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import Difference, Source, words
 from harness.words import counted
 
 
 def comparison(sources: Sources) -> list[Table | Missing]:
-    """MAUVE with intervals; for one model, with the interval of each source in a column of its own."""
+    """MAUVE with intervals; for one model, with a column for the interval of each source."""
     results = [result for result in compared(sources.results, by_role=True) if has_score(result, "mauve")]
     if not results:
-        why = "no texts on which methods are compared have been scored"
+        why = "no texts of methods to compare have been scored"
         return [Missing("Methods by MAUVE", why, "bat-harness run configs/paper/comparison.yaml")]
     one_model = len(models_of(results)) == 1
-    if one_model:  # labels have parameters then, and one setting needs one row
+    if one_model:  # then labels have parameters, and each setting has one row
         results = distinct(results)
     columns, rows = (_spreads if one_model else _by_model)(results, _best(results))
     return [
@@ -45,26 +44,26 @@ def comparison(sources: Sources) -> list[Table | Missing]:
             columns=columns,
             rows=rows,
             notes=tuple(_spread_notes(results)),
-            paper=f"{paper.PLACES['comparison']} of the paper",
+            paper=f"{paper.SOURCES['comparison']} of the paper",
         ),
         *([] if one_model else _spread_tables(results)),
     ]
 
 
 def _spread_tables(results: Sequence[Result]) -> list[Table | Missing]:
-    """For each of several models, the interval of each source in a column of its own."""
+    """For each of several models, a table with a column for the interval of each source."""
     models = list(models_of(results))
     tables: list[Table | Missing] = []
     for name, model in zip(table_names("spreads", models), models, strict=True):
         own = distinct(result for result in results if result.model == model)
         columns, rows = _spreads(own, _best(own))
-        caption = "MAUVE times 100, and its 95% intervals by what was varied: prefixes in brackets beside it."
-        tables.append(Table(name, f"MAUVE and what it varies with, {model}", caption, columns, rows))
+        caption = "MAUVE times 100, and its 95% intervals by what was varied; in brackets: prefixes."
+        tables.append(Table(name, f"MAUVE and its sources of variation, {model}", caption, columns, rows))
     return tables
 
 
 def differences(sources: Sources) -> list[Table | Missing]:
-    """Every basis-aware result against the plain one whose rejection rate it equals."""
+    """Every basis-aware result against the plain one with the same rejection rate."""
     pairs = [
         (result, plain)
         for result in distinct(sources.results.results, by_role=True)
@@ -73,7 +72,7 @@ def differences(sources: Sources) -> list[Table | Missing]:
         and has_score(plain, "mauve")
     ]
     if not pairs:
-        why = "no basis-aware method and plain method of equal rejection rate are both scored"
+        why = "no basis-aware method and plain method with the same rejection rate are both scored"
         return [Missing("Differences by MAUVE", why, "bat-harness run configs/paper/comparison.yaml")]
     others = [
         name
@@ -81,28 +80,30 @@ def differences(sources: Sources) -> list[Table | Missing]:
         if any(has_score(result, name) and has_score(plain, name) for result, plain in pairs)
     ]
     both = {id(result): f"{result.label} minus {plain.label}" for result, plain in pairs}
-    named = labels([result for result, _ in pairs], lambda result: both[id(result)])
-    rows, notes, seen = [], [], 0
-    for label, (result, plain) in zip(named, pairs, strict=True):
-        found = find_difference(result, plain, "mauve")
-        assert found is not None, "both sides have it"
-        found = found.scaled(PERCENT)
-        seen += found.is_shown
-        cells = [difference_cell(result, plain), _sign_cell(found, result, plain)]
+    row_labels = labels([result for result, _ in pairs], lambda result: both[id(result)])
+    rows, notes, shown = [], [], 0
+    for label, (result, plain) in zip(row_labels, pairs, strict=True):
+        difference = find_difference(result, plain, "mauve")
+        assert difference is not None, "both sides have it"
+        difference = difference.scaled(PERCENT)
+        shown += difference.is_shown
+        cells = [difference_cell(result, plain), _sign_cell(difference, result, plain)]
         cells += [difference_cell(result, plain, name) for name in others]
         rows.append(Row(label, tuple(cells)))
-        said = words(found, first=result.label, second=plain.label, unit="points of MAUVE", show=one_decimal)
-        notes.append(f"{label.removesuffix(both[id(result)])}{said}.")
+        sentence = words(
+            difference, first=result.label, second=plain.label, unit="points of MAUVE", show=one_decimal
+        )
+        notes.append(f"{label.removesuffix(both[id(result)])}{sentence}.")
     notes.append(
-        f"The interval leaves out zero for {seen} of {counted(len(pairs), 'pair')}; where nothing differs, "
-        "chance alone makes that happen for one in twenty."
+        f"The interval excludes zero for {shown} of {counted(len(pairs), 'pair')}; without any difference, "
+        "that happens by chance for one in twenty."
     )
     return [
         Table(
             name="differences",
-            title="Basis-aware methods against plain ones of equal rejection rate",
+            title="Basis-aware methods against plain ones at the same rejection rate",
             caption="Basis-aware minus plain, paired by prefix, with 95% intervals. MAUVE is times 100. The "
-            "sign test asks on how many of the blocks of prefixes the difference is positive, by jackknife "
+            "sign test counts the blocks of prefixes on which the difference is positive, by jackknife "
             "pseudo-values (exact, two-sided).",
             columns=("methods", "MAUVE", "sign test", *others),
             rows=tuple(rows),
@@ -112,80 +113,82 @@ def differences(sources: Sources) -> list[Table | Missing]:
 
 
 def _spreads(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
-    found = [mauve_of(result) for result in results]
+    estimates = [mauve_of(result) for result in results]
     sources = [
         source
         for source in (Source.KMEANS, Source.GENERATION)
-        if any(one.interval(source) is not None for one in found)
+        if any(estimate.interval(source) is not None for estimate in estimates)
     ]
     rows = [
         Row(
             label,
             (
-                mauve_cell(result, bold=place in best),
-                *(spread_cell(found[place], source, jobs_of(result)) for source in sources),
+                mauve_cell(result, bold=index in best),
+                *(spread_cell(estimates[index], source, jobs_of(result)) for source in sources),
             ),
         )
-        for place, (label, result) in enumerate(zip(labels(results), results, strict=True))
+        for index, (label, result) in enumerate(zip(labels(results), results, strict=True))
     ]
     return ("method", "MAUVE", *(f"over {source}" for source in sources)), tuple(rows)
 
 
 def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     models = list(models_of(results))
-    named = labels(results, lambda result: str(result.asked), by_model=True)
+    row_labels = labels(results, lambda result: str(result.asked), by_model=True)
     cells: dict[str, dict[str, Cell]] = {}
-    for place, (label, result) in enumerate(zip(named, results, strict=True)):
-        made = mauve_cell(result, bold=place in best)
-        # Parameters that follow from results differ from model to model, so the label cannot have them.
-        cells.setdefault(label, {})[result.model] = replace(made, how=f"{result.label}: {made.how}")
+    for index, (label, result) in enumerate(zip(row_labels, results, strict=True)):
+        cell = mauve_cell(result, bold=index in best)
+        # Resolved parameters differ between models, so they cannot be in the label.
+        cells.setdefault(label, {})[result.model] = replace(cell, how=f"{result.label}: {cell.how}")
     rows = [Row(label, tuple(row.get(model, EMPTY) for model in models)) for label, row in cells.items()]
     return ("method", *models), tuple(rows)
 
 
 def _best(results: Sequence[Result]) -> set[int]:
-    """The places of the highest MAUVE of each model's continuations of the same prefixes."""
+    """The indices of the results with the highest MAUVE of each model, for the same prefixes."""
     groups: dict[tuple[str, str], dict[int, float]] = {}
-    for place, result in enumerate(results):
+    for index, result in enumerate(results):
         value = mauve_of(result).value
         if not math.isnan(value):
-            groups.setdefault((result.model, result.prefix_set), {})[place] = value
+            groups.setdefault((result.model, result.prefix_set), {})[index] = value
     return {
-        place
+        index
         for values in groups.values()
         if len(values) > 1
-        for place, value in values.items()
+        for index, value in values.items()
         if value == max(values.values())
     }
 
 
 def _caption(sources: Sources, results: Sequence[Result]) -> str:
-    found = [mauve_of(result) for result in results]
+    estimates = [mauve_of(result) for result in results]
     prefixes = sorted({config_of(sources.results, result).prefixes.count for result in results})
     seeds = sorted({len(result.seeds) for result in results})
-    kinds = sorted({one.main.source for one in found if one.main is not None})
-    between = f"with the 95% interval over {' or '.join(kinds)}" if kinds else "without intervals"
+    kinds = sorted({estimate.main.source for estimate in estimates if estimate.main is not None})
+    intervals = f"with the 95% interval over {' or '.join(kinds)}" if kinds else "without intervals"
     return (
-        f"MAUVE times 100, the higher the better, {between}. "
+        f"MAUVE times 100, higher is better, {intervals}. "
         f"Texts continue {' or '.join(f'{count:,}' for count in prefixes)} prefixes; "
-        f"generation seeds: {' or '.join(map(str, seeds))}. The highest of each model is bold."
+        f"generation seeds: {' or '.join(map(str, seeds))}. The highest value of each model is bold."
     )
 
 
 def _spread_notes(results: Sequence[Result]) -> list[str]:
     notes = []
     for source in (Source.KMEANS, Source.GENERATION):
-        widths = [one.half_width for result in results if (one := mauve_of(result).interval(source))]
+        widths = [
+            interval.half_width for result in results if (interval := mauve_of(result).interval(source))
+        ]
         if widths:
-            notes.append(f"Over {source}, 95% intervals reach {max(widths):.1f} to either side at most.")
+            notes.append(f"Over {source}, 95% intervals are at most {max(widths):.1f} to either side.")
         else:
-            notes.append(f"There is no interval over {source}: every score has one seed of that kind.")
-    notes.append("Bold marks the highest number, not a difference that is shown: see the differences.")
+            notes.append(f"There is no interval over {source}: every score has only one such seed.")
+    notes.append("Bold marks the highest number, which need not be a shown difference: see the differences.")
     return notes
 
 
-def _sign_cell(found: Difference, result: Result, plain: Result) -> Cell:
-    test = found.sign_test
+def _sign_cell(difference: Difference, result: Result, plain: Result) -> Cell:
+    test = difference.sign_test
     if test is None:
         return EMPTY
     blocks = test.better + test.worse
@@ -193,5 +196,5 @@ def _sign_cell(found: Difference, result: Result, plain: Result) -> Cell:
         text=f"{test.better} of {blocks}, p = {test.p_value:.2g}",
         value=test.p_value,
         jobs=tuple(dict.fromkeys((*jobs_of(result), *jobs_of(plain)))),
-        how=f"blocks on which {result.label} has the higher MAUVE by jackknife pseudo-values, {test.over}",
+        how=f"blocks on which {result.label} has the higher MAUVE, by jackknife pseudo-values, {test.over}",
     )

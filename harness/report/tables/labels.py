@@ -1,4 +1,4 @@
-"""Which results a table shows, and what its rows and files are called: never two of them the same."""
+"""Which results a table shows, and unique names for its rows and files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from harness.config.schema import SweepConfig
 from harness.report import paper
 from harness.report.results import Result, Results
 
-# What may tell two results of one label apart; only what does is used.
-_PLACES: tuple[Callable[[Result], str], ...] = (
+# What may distinguish two results with the same label; only what does is used.
+_DISTINCTIONS: tuple[Callable[[Result], str], ...] = (
     lambda result: result.stage,
     lambda result: result.run,
     lambda result: result.method,
@@ -22,32 +22,32 @@ _PLACES: tuple[Callable[[Result], str], ...] = (
 
 
 def distinct(results: Iterable[Result], *, by_role: bool = False) -> list[Result]:
-    """The results without those that are there already, from the same jobs: another run may have them too.
+    """The results without duplicates from the same jobs, which several runs may share.
 
-    One setting may have several roles, such as that of the best and that of a number written down, or the
-    match of two others. With `by_role` it is kept in each of them.
+    One setting may have several roles: the best of several, a given number, or the match of another setting.
+    With `by_role` it is kept once for each role.
     """
-    found: dict[tuple[object, ...], Result] = {}
+    by_key: dict[tuple[object, ...], Result] = {}
     for result in results:
         jobs = tuple(seed.score_job for seed in result.seeds)
         key = (result.model, result.setting, result.prefix_set, jobs, result.asked if by_role else None)
-        found.setdefault(key, result)
-    return list(found.values())
+        by_key.setdefault(key, result)
+    return list(by_key.values())
 
 
 def config_of(results: Results, result: Result) -> SweepConfig:
-    """The sweep that a result is of."""
+    """The sweep of a result."""
     for run, config in zip(results.runs, results.configs, strict=True):
         same_run = run.name == result.run and result.run_id in (0, run.id)
         if same_run and result.method in {method.title for method in config.methods}:
             return config
     raise InvalidInputError(
-        f"every result must be of a method of its run's sweep; run {result.run!r} has no {result.method!r}."
+        f"the method of a result must be in its run's sweep; run {result.run!r} has no {result.method!r}."
     )
 
 
 def is_candidate(results: Results, result: Result) -> bool:
-    """Whether it was run to choose a parameter, rather than to be compared."""
+    """Whether a result is a candidate for the choice of a parameter, and not to be compared."""
     parameter = config_of(results, result).get_method(result.method).parameter
     best = parameter.best if isinstance(parameter, Choice) else None
     return best is not None and best.split == result.split
@@ -60,17 +60,17 @@ def candidates(results: Results) -> list[Result]:
 
 def compared(results: Results, *, by_role: bool = False) -> list[Result]:
     """All results but the candidates of selections."""
-    found = (result for result in results.results if not is_candidate(results, result))
-    return distinct(found, by_role=by_role)
+    others = (result for result in results.results if not is_candidate(results, result))
+    return distinct(others, by_role=by_role)
 
 
 def shown(results: Results) -> list[Result]:
-    """What is compared; the candidates where there is nothing else."""
+    """The results that are compared, or the candidates if there are no others."""
     return compared(results) or candidates(results)
 
 
 def models_of(results: Iterable[Result]) -> dict[str, str]:
-    """Titles of models, in order, and the names they were loaded by."""
+    """Titles of models, in order, and the names by which they were loaded."""
     return {result.model: result.model_name for result in results}
 
 
@@ -81,10 +81,10 @@ def labels(
     by_model: bool = False,
     by_split: bool = True,
 ) -> list[str]:
-    """Name each result by rule and parameter, and by as much of where it is from as tells all apart.
+    """Name each result by rule and parameter, with as much of its origin as makes the names unique.
 
-    Tables with a column for each model (`by_model`) may have one name for results of different models. What
-    does not depend on the prefixes needs no word on where they are from (`by_split`).
+    In tables with a column for each model (`by_model`), results of different models may share a name. Without
+    `by_split`, the origin of the prefixes is left out.
     """
     used: list[Callable[[Result], str]] = []
     if not by_model and len(models_of(results)) > 1:
@@ -92,18 +92,21 @@ def labels(
     if by_split and len({result.split for result in results}) > 1:
         used.append(lambda result: result.stage)
 
-    def named(getters: Sequence[Callable[[Result], str]]) -> list[tuple[str, str]]:
-        names = (_joined([get(result) for get in getters], base(result)) for result in results)
-        return [(name, one.model if by_model else "") for name, one in zip(names, results, strict=True)]
+    def names_with(getters: Sequence[Callable[[Result], str]]) -> list[tuple[str, str]]:
+        """The name and the column of each result."""
+        return [
+            (_joined([get(result) for get in getters], base(result)), result.model if by_model else "")
+            for result in results
+        ]
 
-    for get in _PLACES:
-        if len(set(named([*used, get]))) > len(set(named(used))):
+    for get in _DISTINCTIONS:
+        if len(set(names_with([*used, get]))) > len(set(names_with(used))):
             used.append(get)
-    return _numbered(named(used))
+    return _numbered(names_with(used))
 
 
 def table_names(base: str, titles: Sequence[str]) -> list[str]:
-    """Names of tables that are made once for each title: the base alone where there is one."""
+    """Names of the tables for each title: only the base if there is one title."""
     if len(titles) == 1:
         return [base]
     slugs = [re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "model" for title in titles]
@@ -113,7 +116,7 @@ def table_names(base: str, titles: Sequence[str]) -> list[str]:
 def paper_columns(models: dict[str, str]) -> list[tuple[str, str | None, str | None]]:
     """Columns for a run's models and the paper's: heading, title of the model, the paper's size.
 
-    Where the run has a model of the paper, its column has both; else the paper's four have columns of theirs.
+    If the run has a model of the paper, its column has both; otherwise the paper's four have their own.
     """
     own: list[tuple[str, str | None, str | None]] = [
         (title, title, paper.find_size(name)) for title, name in models.items()
@@ -127,11 +130,12 @@ def _joined(before: Sequence[str], name: str) -> str:
     return f"{', '.join(dict.fromkeys(before))}: {name}" if before else name
 
 
-def _numbered(places: Sequence[tuple[str, str]]) -> list[str]:
-    """The names, with a number behind those that were there before in the same place."""
+def _numbered(names: Sequence[tuple[str, str]]) -> list[str]:
+    """The names, with a number added to those that occurred before in the same column."""
     seen: Counter[tuple[str, str]] = Counter()
-    made = []
-    for place in places:
-        seen[place] += 1
-        made.append(place[0] if seen[place] == 1 else f"{place[0]} ({seen[place]})")
-    return made
+    numbered = []
+    for name, column in names:
+        seen[name, column] += 1
+        count = seen[name, column]
+        numbered.append(name if count == 1 else f"{name} ({count})")
+    return numbered

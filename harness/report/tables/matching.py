@@ -1,4 +1,4 @@
-"""How parameters were matched: by the share of human text that is refused."""
+"""How parameters were matched: by the share of human text that is rejected."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from harness.config.expansion import AtRate, EqualRate
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY
 from harness.report.tables.labels import labels
 from harness.report.tables.rejection import rate_cell
-from harness.report.tables.sources import Sources
 
 
 def matching(sources: Sources) -> list[Table | Missing]:
-    """Every parameter that follows from a rejection rate, once for each model."""
-    found: dict[tuple[str, object], Result] = {}
+    """Every parameter that was resolved from a rejection rate, once for each model."""
+    by_setting: dict[tuple[str, object], Result] = {}
     for result in sources.results.results:
         if result.resolution is not None and isinstance(result.asked.parameter, AtRate | EqualRate):
-            found.setdefault((result.model, result.asked), result)
-    results = list(found.values())
+            by_setting.setdefault((result.model, result.asked), result)
+    results = list(by_setting.values())
     if not results:
         why = "no parameter was chosen by its rejection rate"
         return [Missing("Matched parameters", why, "bat-harness run configs/paper/comparison.yaml")]
@@ -30,23 +29,24 @@ def matching(sources: Sources) -> list[Table | Missing]:
         Row(label, (_parameter_cell(result), *_rate_cells(sources, result)))
         for label, result in zip(labels(results, by_split=False), results, strict=True)
     ]
-    said = paper.STATEMENTS["stricter-parameters"]
+    statement = paper.STATEMENTS["stricter-parameters"]
     return [
         Table(
             name="matching",
             title="Parameters matched by rejection rate",
-            caption="The parameter at which a rule refuses as much human text as another, or a given share "
-            "of it, with 95% intervals over resampled documents, the same for both rules; what both refuse.",
+            caption="The parameter at which a rule rejects as much human text as another rule, or a given "
+            "share of it, and the rejection rates of both, with 95% intervals over resampled documents, "
+            "which are the same for both rules.",
             columns=("method", "parameter", "rejected, %", "matched to", "which rejects, %"),
             rows=tuple(rows),
-            notes=(f"The paper has: {said.words} ({said.where}).",),
+            notes=(f"The paper: {statement.words} ({statement.where}).",),
         )
     ]
 
 
 def _parameter_cell(result: Result) -> Cell:
     resolution, value = result.resolution, result.parameter
-    assert resolution is not None, "only those are shown"
+    assert resolution is not None, "only resolved parameters are shown"
     assert value is not None, "rules without a parameter are not matched"
     text, jobs = parameter_text(value), resolution.job_ids
     detail = _detail(result)
@@ -57,17 +57,17 @@ def _parameter_cell(result: Result) -> Cell:
 
 
 def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
-    """What it refuses, what it was matched to, and what that refuses."""
+    """The rejection rate, what it was matched to, and the rejection rate of that."""
     resolution = result.resolution
-    assert resolution is not None, "only those are shown"
-    asked = result.asked.parameter
-    if isinstance(asked, AtRate):
-        target = Cell(f"a rate of {100 * asked.rate:g}%", how="as the sweep has it")
-        return rate_cell(sources, result), target, EMPTY
+    assert resolution is not None, "only resolved parameters are shown"
+    target = result.asked.parameter
+    if isinstance(target, AtRate):
+        rate = Cell(f"a rate of {100 * target.rate:g}%", how="given in the sweep")
+        return rate_cell(sources, result), rate, EMPTY
     detail = _detail(result)
     if "rate" not in detail:
         plain = sources.results.plain_of(result)
-        name = str(asked.reference) if isinstance(asked, EqualRate) else ""
+        name = str(target.reference) if isinstance(target, EqualRate) else ""
         other = EMPTY if plain is None else rate_cell(sources, plain)
         return rate_cell(sources, result), Cell(name, how=resolution.how), other
     own, other = (
@@ -78,5 +78,5 @@ def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
 
 
 def _detail(result: Result) -> Mapping[str, Any]:
-    """The numbers behind a parameter; databases of before version 0003 have none."""
+    """The numbers behind a parameter; databases older than version 0003 have none."""
     return (result.resolution.detail if result.resolution is not None else None) or {}

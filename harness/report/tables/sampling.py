@@ -1,4 +1,4 @@
-"""How tokens came to be accepted, and what that cost."""
+"""How tokens were accepted, and at what cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     NOT_DEFINED,
@@ -19,21 +19,20 @@ from harness.report.tables.cells import (
     significant,
 )
 from harness.report.tables.labels import labels, shown
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import estimate
 from harness.scoring.scores import StoredScore
 
 _FALLBACKS = ("accepted-greedy-fallback", "accepted-exact-fallback")
-_COST = "solver ms a token"
+_COST = "solver ms per token"
 _COLUMNS = {
     "by threshold": "accepted-threshold",
     "by certificate": "accepted-certificate",
-    "by fallback": "",  # made of two
-    "refusals a token": "refusals",
-    "undecided a token": "undecided",
-    "programs a token": "programs",
-    "pivots a program": "pivots",
-    "passes a program": "passes",
+    "by fallback": "",  # the sum of two scores
+    "rejected per token": "refusals",
+    "undecided per token": "undecided",
+    "programs per token": "programs",
+    "pivots per program": "pivots",
+    "passes per program": "passes",
 }
 
 
@@ -41,7 +40,7 @@ def sampling(sources: Sources) -> list[Table | Missing]:
     """A row for each method."""
     results = [result for result in shown(sources.results) if has_score(result, "accepted-threshold")]
     if not results:
-        why = "the runs have no statistics of sampling; a sweep asks for them with scoring.statistics"
+        why = "the runs have no statistics of sampling; add sampling to scoring.statistics of the sweep"
         return [Missing("How tokens were accepted", why, "bat-harness run configs/paper/comparison.yaml")]
     rows = []
     for label, result in zip(labels(results), results, strict=True):
@@ -50,18 +49,18 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             for name in _COLUMNS.values()
         ]
         rows.append(Row(label, (*cells, _cost_cell(sources, result))))
-    said = paper.STATEMENTS["cost"]
+    statement = paper.STATEMENTS["cost"]
     return [
         Table(
             name="sampling",
-            title="How tokens were accepted, and what it cost",
-            caption="Shares of tokens accepted because they reach the threshold, by a certificate below it, "
-            "and by the fallback after too many refusals; then counts. Undecided candidates were refused "
-            "though no bound settled them. A program is the linear program of one candidate. 95% intervals "
-            "are in the CSV file. Milliseconds are as the clocks of the workers had them.",
+            title="How tokens were accepted, and at what cost",
+            caption="Shares of tokens accepted at or above the threshold, below it by a certificate, and by "
+            "the fallback after too many rejections; then counts. Undecided candidates were rejected "
+            "although the bounds did not decide. A program is the linear program of one candidate. 95% "
+            "intervals are in the CSV file. Milliseconds are by the clocks of the workers.",
             columns=("method", *_COLUMNS, _COST),
             rows=tuple(rows),
-            notes=(f"The paper has: {said.words} ({said.where}).",),
+            notes=(f"The paper: {statement.words} ({statement.where}).",),
         )
     ]
 
@@ -88,7 +87,7 @@ def _total(scores: Sequence[StoredScore]) -> StoredScore | None:
     detail = {}
     for key in ("resampled", "left_out"):
         lists = [(score.detail or {}).get(key) or [] for score in scores]
-        if len({len(one) for one in lists}) == 1:
+        if len({len(values) for values in lists}) == 1:
             detail[key] = [_sum(values) for values in zip(*lists, strict=True)]
     value = _sum([score.value for score in scores])
     return replace(scores[0], name="fallback", value=value, low=None, high=None, detail=detail)

@@ -9,42 +9,41 @@ from dataclasses import dataclass
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result
+from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, scores_of
 from harness.report.tables.labels import candidates, config_of, labels, models_of, paper_columns
-from harness.report.tables.sources import Sources
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The candidates of one method for one model, as far as they are scored."""
+    """The scored candidates of one method for one model."""
 
-    scored: tuple[Result, ...]  # all their seeds are
-    asked: int  # how many there are to be
+    scored: tuple[Result, ...]  # with all their seeds
+    planned: int  # the number of candidates in the sweep
 
     @property
     def winner(self) -> Result | None:
-        """The highest MAUVE, of equals the first in the sweep; None while a candidate is missing."""
+        """The candidate with the highest MAUVE, or the first of several; None until all are scored."""
         defined = [result for result in self.scored if not math.isnan(mauve_of(result).value)]
-        if len(self.scored) < self.asked or not defined:
+        if len(self.scored) < self.planned or not defined:
             return None
         return max(defined, key=lambda result: mauve_of(result).value)
 
 
 def selection(sources: Sources) -> list[Table | Missing]:
-    """Candidates and their MAUVE, what was chosen here, and what the paper chose."""
+    """Candidates and their MAUVE, our choice, and the paper's choice."""
     results = [result for result in candidates(sources.results) if has_score(result, "mauve")]
     if not results:
         why = "no candidates for a parameter have been scored on validation text"
         command = "bat-harness run configs/paper/selection.yaml"
         return [Missing("Parameter selection (Table 3 of the paper)", why, command)]
     columns = paper_columns(models_of(results))
-    named = dict(zip(map(id, results), labels(results, by_model=True), strict=True))
+    label_of = dict(zip(map(id, results), labels(results, by_model=True), strict=True))
     rows: list[Row] = []
     notes: list[str] = []
     for title, group in _by_method(results).items():
         choices = {model: _choice(sources, group, model) for model in models_of(group)}
-        rows += _candidate_rows(group, named, choices, columns)
+        rows += _candidate_rows(group, label_of, choices, columns)
         rows.append(
             Row(f"{title}: chosen here", tuple(_chosen_cell(choices.get(c[1] or "")) for c in columns))
         )
@@ -59,25 +58,25 @@ def selection(sources: Sources) -> list[Table | Missing]:
             name="selection",
             title="Parameters chosen on validation text",
             caption="MAUVE times 100 of each candidate on validation text, with 95% intervals; the candidate "
-            "with the highest mean over seeds is bold and is what the comparison uses.",
+            "with the highest mean over seeds is bold and is used in the comparison.",
             columns=("candidate", *(heading for heading, _, _ in columns)),
             rows=tuple(rows),
             notes=tuple(notes),
-            paper=f"{paper.PLACES['selection']} of the paper",
+            paper=f"{paper.SOURCES['selection']} of the paper",
         )
     ]
 
 
 def _by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Candidates by what their method is called, with the run and the stage where that is not enough."""
-    places = {(result.run_id, result.stage, result.method, result.setting.constraints) for result in results}
-    found: dict[str, list[Result]] = {}
+    """Candidates by the name of their method, with the run and the stage if that is not unique."""
+    groups = {(result.run_id, result.stage, result.method, result.setting.constraints) for result in results}
+    by_title: dict[str, list[Result]] = {}
     for result in results:
-        alone = sum(method == result.method for _, _, method, _ in places) == 1
-        size = "" if result.setting.constraints is None else f" (c={result.setting.constraints})"
-        title = result.method if alone else f"{result.run}, {result.stage}, {result.method}{size}"
-        found.setdefault(title, []).append(result)
-    return found
+        is_unique = sum(method == result.method for _, _, method, _ in groups) == 1
+        constraints = "" if result.setting.constraints is None else f" (c={result.setting.constraints})"
+        title = result.method if is_unique else f"{result.run}, {result.stage}, {result.method}{constraints}"
+        by_title.setdefault(title, []).append(result)
+    return by_title
 
 
 def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:
@@ -90,14 +89,14 @@ def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:
 
 def _candidate_rows(
     group: Sequence[Result],
-    named: dict[int, str],
+    label_of: dict[int, str],
     choices: dict[str, _Choice],
     columns: Sequence[tuple[str, str | None, str | None]],
 ) -> list[Row]:
     cells: dict[str, dict[str, Cell]] = {}
     for result in group:
         wins = choices[result.model].winner is result
-        cells.setdefault(named[id(result)], {})[result.model] = mauve_cell(result, bold=wins)
+        cells.setdefault(label_of[id(result)], {})[result.model] = mauve_cell(result, bold=wins)
     return [
         Row(label, tuple(row.get(model or "", EMPTY) for _, model, _ in columns))
         for label, row in cells.items()
@@ -110,9 +109,9 @@ def _chosen_cell(choice: _Choice | None) -> Cell:
     jobs = tuple(dict.fromkeys(job for result in choice.scored for job in jobs_of(result)))
     winner = choice.winner
     if winner is None:
-        how = f"{len(choice.scored)} of {choice.asked} candidates are scored"
+        how = f"{len(choice.scored)} of {choice.planned} candidates are scored"
         return Cell("not yet", jobs=jobs, how=how)
-    how = f"the highest MAUVE of {choice.asked} candidates, mean over seeds"
+    how = f"the highest MAUVE of {choice.planned} candidates, mean over seeds"
     return Cell(parameter_text(winner.parameter), winner.parameter, jobs=jobs, how=how)
 
 
@@ -120,7 +119,7 @@ def _paper_cell(rule: str, size: str | None) -> Cell:
     if size is None:
         return EMPTY
     value = paper.CHOSEN_PARAMETERS[rule][size]
-    return Cell(parameter_text(value), value, how=f"{paper.PLACES['selection']} of the paper")
+    return Cell(parameter_text(value), value, how=f"{paper.SOURCES['selection']} of the paper")
 
 
 def _sweep_note(rule: str, group: Sequence[Result]) -> str:

@@ -1,11 +1,11 @@
-"""Statistics of texts beside those of what people wrote."""
+"""Statistics of texts, beside those of human text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import HumanScores, Result
+from harness.report.results import HumanScores, Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     has_score,
@@ -17,7 +17,6 @@ from harness.report.tables.cells import (
     signed,
 )
 from harness.report.tables.labels import labels, models_of, shown, table_names
-from harness.report.tables.sources import Sources
 from harness.scoring.estimates import difference, estimate
 
 _SCORES = (
@@ -39,7 +38,7 @@ def statistics(sources: Sources) -> list[Table | Missing]:
         result for result in shown(sources.results) if any(has_score(result, name) for name in _SCORES)
     ]
     if not results:
-        why = "the runs have no statistics of texts; a sweep asks for them with scoring.statistics"
+        why = "the runs have no statistics of texts; add them to scoring.statistics of the sweep"
         return [Missing("Statistics of texts", why, "bat-harness run configs/paper/comparison.yaml")]
     models = list(models_of(results))
     return [
@@ -50,26 +49,26 @@ def statistics(sources: Sources) -> list[Table | Missing]:
 
 def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -> Table:
     humans = {result.prefix_set: sources.results.human_of(result) for result in results}
-    known = {prefix_set: human for prefix_set, human in humans.items() if human is not None}
+    scored = {prefix_set: human for prefix_set, human in humans.items() if human is not None}
     scores = [
         score
         for score in _SCORES
         if any(has_score(result, score) for result in results)
-        or any(score in human.scores for human in known.values())
+        or any(score in human.scores for human in scored.values())
     ]
     columns = list(scores)
-    if "perplexity" in scores and any("perplexity" in human.scores for human in known.values()):
+    if "perplexity" in scores and any("perplexity" in human.scores for human in scored.values()):
         columns.insert(1, _TO_HUMAN)
     splits = {result.prefix_set: result.split for result in results}
     rows = [
         Row(
-            "human" if len(known) == 1 else f"human, {splits[prefix_set]} {prefix_set[:6]}",
+            "human" if len(scored) == 1 else f"human, {splits[prefix_set]} {prefix_set[:6]}",
             tuple(_human_cell(human, column) for column in columns),
         )
-        for prefix_set, human in known.items()
+        for prefix_set, human in scored.items()
     ]
     for label, result in zip(labels(results), results, strict=True):
-        human = known.get(result.prefix_set)
+        human = scored.get(result.prefix_set)
         cells = [
             _to_human_cell(result, human) if column == _TO_HUMAN else score_cell(result, column)
             for column in columns
@@ -78,40 +77,40 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
     return Table(
         name=name,
         title=f"Statistics of texts, {model}",
-        caption="Good texts are like those of people, neither higher nor lower. 95% intervals in brackets "
+        caption="The closer to human text the better, neither higher nor lower. 95% intervals in brackets "
         "are over resampled prefixes, or over blocks of prefixes left out for distinct-2 and zipf. The "
         "difference to human text is paired by prefix.",
         columns=("text", *columns),
         rows=tuple(rows),
-        notes=tuple(_notes(results, bool(known))),
+        notes=tuple(_notes(results, bool(scored))),
     )
 
 
 def _notes(results: Sequence[Result], is_compared: bool) -> Iterator[str]:
     if not is_compared:
-        yield "Human text has not been scored, so there is nothing to compare with."
+        yield "Human text has not been scored, so there is no comparison with it."
     for label, result in zip(labels(results), results, strict=True):
-        found = scores_of(result, "empty")
-        share = estimate(found).value if found else 0.0
+        scores = scores_of(result, "empty")
+        share = estimate(scores).value if scores else 0.0
         if share > 0:
             yield (
                 f"{100 * share:.2g}% of the texts of {label} are empty: the model ended them at once. They "
-                "count as texts of no words; MAUVE compares their prefixes alone."
+                "count as texts without words; MAUVE compares only their prefixes."
             )
 
 
 def _human_cell(human: HumanScores, name: str) -> Cell:
     if name not in human.scores:
         return EMPTY
-    how = f"{name} of what people wrote after the same prefixes"
-    found = human.scores[name]
-    return number_cell(estimate([found]), [found.job_id], how, show_of(name))
+    how = f"{name} of the human continuations of the same prefixes"
+    score = human.scores[name]
+    return number_cell(estimate([score]), [score.job_id], how, show_of(name))
 
 
 def _to_human_cell(result: Result, human: HumanScores | None) -> Cell:
-    found = scores_of(result, "perplexity")
-    if not found or human is None or "perplexity" not in human.scores:
+    scores = scores_of(result, "perplexity")
+    if not scores or human is None or "perplexity" not in human.scores:
         return EMPTY
     how = f"perplexity of {result.label} minus that of human text, paired by prefix"
     jobs = (*jobs_of(result), human.score_job)
-    return number_cell(difference(found, [human.scores["perplexity"]]), jobs, how, signed)
+    return number_cell(difference(scores, [human.scores["perplexity"]]), jobs, how, signed)

@@ -1,4 +1,4 @@
-"""MAUVE along eta, and along the number of constraints."""
+"""MAUVE against eta, and against the number of constraints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Missing, Row, Table
-from harness.report.results import Result, Scored
+from harness.report.results import Result, Scored, Sources
 from harness.report.tables.cells import (
     EMPTY,
     difference_cell,
@@ -18,33 +18,32 @@ from harness.report.tables.cells import (
 )
 from harness.report.tables.labels import table_names
 from harness.report.tables.rejection import rate_cell
-from harness.report.tables.sources import Sources
 
 _Item = TypeVar("_Item")
 
-# A basis-aware result and the plain one whose rejection rate it equals.
+# A basis-aware result and the plain one with the same rejection rate.
 _Pair = tuple[Result, Result]
-_NO_NUMBERS = "a figure, whose numbers are not in the text"
+_NO_NUMBERS = "a figure without numbers in the text"
 
 
 def eta_sweep(sources: Sources) -> list[Table | Missing]:
-    """A table for each model and number of constraints that has several eta with their matched BA-eta."""
+    """A table for each model and number of constraints with several eta and their matched BA-eta."""
     groups: dict[tuple[object, ...], list[_Pair]] = {}
     for result in sources.results.results:
         plain = sources.results.plain_of(result)
         if result.setting.rule != "ba-eta" or plain is None or plain.setting.rule != "eta":
             continue
         if has_score(result, "mauve") and has_score(plain, "mauve"):
-            key = (*result.place, result.setting.constraints)
+            key = (*result.comparison_group, result.setting.constraints)
             groups.setdefault(key, []).append((result, plain))
     several = [pairs for pairs in groups.values() if len({plain.setting for _, plain in pairs}) > 1]
-    found = _once(several, lambda pair: (*pair[0].seeds, *pair[1].seeds))
-    if not found:
-        why = "there are not two values of eta in a stage, each with a matched BA-eta, that have been scored"
+    sweeps = _once(several, lambda pair: (*pair[0].seeds, *pair[1].seeds))
+    if not sweeps:
+        why = "no stage has two scored values of eta, each with a scored matched BA-eta"
         command = "bat-harness run configs/paper/eta-sweep.yaml"
         return [Missing("MAUVE against eta (Figure 6 of the paper)", why, command)]
-    names = table_names("eta-sweep", [pairs[0][0].model for pairs in found])
-    return [_eta_table(sources, name, pairs) for name, pairs in zip(names, found, strict=True)]
+    names = table_names("eta-sweep", [pairs[0][0].model for pairs in sweeps])
+    return [_eta_table(sources, name, pairs) for name, pairs in zip(names, sweeps, strict=True)]
 
 
 def constraints(sources: Sources) -> list[Table | Missing]:
@@ -52,16 +51,18 @@ def constraints(sources: Sources) -> list[Table | Missing]:
     groups: dict[tuple[object, ...], list[Result]] = {}
     for result in sources.results.results:
         if result.setting.constraints is not None and has_score(result, "mauve"):
-            key = (*result.place, result.setting.rule, result.asked.parameter)
+            key = (*result.comparison_group, result.setting.rule, result.asked.parameter)
             groups.setdefault(key, []).append(result)
-    several = [group for group in groups.values() if len({one.setting.constraints for one in group}) > 1]
-    found = _once(several, lambda result: result.seeds)
-    if not found:
+    several = [
+        group for group in groups.values() if len({result.setting.constraints for result in group}) > 1
+    ]
+    sweeps = _once(several, lambda result: result.seeds)
+    if not sweeps:
         why = "no basis-aware rule has been scored with two numbers of constraints"
         command = "bat-harness run configs/paper/constraints.yaml"
         return [Missing("MAUVE against constraints (Figure 7 of the paper)", why, command)]
-    names = table_names("constraints", [group[0].model for group in found])
-    return [_constraints_table(sources, name, group) for name, group in zip(names, found, strict=True)]
+    names = table_names("constraints", [group[0].model for group in sweeps])
+    return [_constraints_table(sources, name, group) for name, group in zip(names, sweeps, strict=True)]
 
 
 def _eta_table(sources: Sources, name: str, pairs: Sequence[_Pair]) -> Table:
@@ -81,17 +82,17 @@ def _eta_table(sources: Sources, name: str, pairs: Sequence[_Pair]) -> Table:
         )
         for result, plain in sorted(pairs, key=lambda pair: pair[1].parameter or 0.0)
     ]
-    said = paper.STATEMENTS["eta-sweep"]
+    statement = paper.STATEMENTS["eta-sweep"]
     return Table(
         name=name,
         title=f"MAUVE against eta, {first.model}",
-        caption="eta and BA-eta at equal rejection rates, from permissive to restrictive; BA-eta with "
+        caption="eta and BA-eta at the same rejection rates, from permissive to restrictive; BA-eta with "
         f"{first.setting.constraints} constraints. MAUVE is times 100, with 95% intervals; the difference is "
         "BA-eta minus eta, paired by prefix.",
         columns=("eta", "rejected, %", "MAUVE of eta", "matched BA-eta", "MAUVE of BA-eta", "difference"),
         rows=_unique(rows),
-        notes=(f"The paper has: {said.words} ({said.where}: {_NO_NUMBERS}).",),
-        paper=f"{paper.PLACES['eta-sweep']} of the paper",
+        notes=(f"The paper: {statement.words} ({statement.where}: {_NO_NUMBERS}).",),
+        paper=f"{paper.SOURCES['eta-sweep']} of the paper",
     )
 
 
@@ -102,35 +103,35 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
     if plain is not None and has_score(plain, "mauve"):
         cells = (parameter_cell(plain), rate_cell(sources, plain), mauve_cell(plain), EMPTY)
         rows.append(Row(f"0 ({plain.setting.rule})", cells))
-    for result in sorted(group, key=lambda one: one.setting.constraints or 0):
+    for result in sorted(group, key=lambda result: result.setting.constraints or 0):
         against = EMPTY if plain is None else difference_cell(result, plain)
         cells = (parameter_cell(result), rate_cell(sources, result), mauve_cell(result), against)
         rows.append(Row(str(result.setting.constraints), cells))
-    said = paper.STATEMENTS["constraints"]
+    statement = paper.STATEMENTS["constraints"]
     return Table(
         name=name,
         title=f"MAUVE against the number of constraints, {first.setting.rule}, {first.model}",
-        caption=f"{first.setting.rule} with more and more of the basis; without any it is the plain rule. "
+        caption=f"{first.setting.rule} with more and more constraints; without any it is the plain rule. "
         "MAUVE is times 100, with 95% intervals; the difference is to the plain rule, paired by prefix.",
         columns=("constraints", "parameter", "rejected, %", "MAUVE", "difference"),
         rows=_unique(rows),
-        notes=(f"The paper has: {said.words} ({said.where}: {_NO_NUMBERS}).",),
-        paper=f"{paper.PLACES['constraints']} of the paper",
+        notes=(f"The paper: {statement.words} ({statement.where}: {_NO_NUMBERS}).",),
+        paper=f"{paper.SOURCES['constraints']} of the paper",
     )
 
 
 def _once(groups: Sequence[list[_Item]], seeds: Callable[[_Item], Sequence[Scored]]) -> list[list[_Item]]:
-    """The groups without those that another run has as well, from the same jobs."""
-    found: dict[frozenset[str], list[_Item]] = {}
+    """The groups without duplicates from the same jobs, which several runs may share."""
+    by_jobs: dict[frozenset[str], list[_Item]] = {}
     for group in groups:
         jobs = frozenset(seed.score_job for item in group for seed in seeds(item))
-        found.setdefault(jobs, group)
-    return list(found.values())
+        by_jobs.setdefault(jobs, group)
+    return list(by_jobs.values())
 
 
 def _unique(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows, without those whose label another has: methods that are twice in a sweep."""
-    found: dict[str, Row] = {}
+    """The rows with different labels; a method may be in a sweep twice."""
+    by_label: dict[str, Row] = {}
     for row in rows:
-        found.setdefault(row.label, row)
-    return tuple(found.values())
+        by_label.setdefault(row.label, row)
+    return tuple(by_label.values())

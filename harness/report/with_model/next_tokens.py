@@ -1,4 +1,4 @@
-"""Next tokens of the paper's prompts, for any model: seven tables, and a figure of them all."""
+"""Next tokens after the paper's prompts, for any model: seven tables, and one figure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from harness.explore.next_token import Method, NextTokens, next_distribution, ta
 from harness.explore.prompts import encode_prompt, token_text, visible
 from harness.report.figures.acceptance import Panel, acceptance
 from harness.report.names import name_of
+from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.with_model.prompts import PROMPTS, Prompt
 
 if TYPE_CHECKING:
     from workers.models import LanguageModel
 
-# Few enough for seven panels to fit on a page; tables and figure show the same tokens.
+# Few enough for seven panels on a page; tables and figure show the same tokens.
 TOKENS = 14
 
 _NOTE = (
-    'Words: "yes", accepted for its probability; "basis", below the method\'s threshold, yet accepted, since '
-    "every distribution that the output matrix cannot tell from the model's, and that does not stray far "
-    'from it, has this token; "no", refused; "?", neither could be proved in the time allowed. ␣ is a space.'
+    '"yes": accepted for its probability. "basis": accepted below the method\'s threshold, because every '
+    "distribution that the output matrix cannot distinguish from the model's, within the bounds of the "
+    'rule, gives this token a positive probability. "no": rejected. "?": undecided within the solver limits. '
+    "␣ is a space."
 )
 
 
@@ -33,53 +35,79 @@ def next_token_parts(
     constraints: int = 20,
     progress: Callable[[int], None] | None = None,
 ) -> list[Table | Picture]:
-    """Return a table for each of the paper's prompts, and the figure of them all.
+    """Return a table for each of the paper's prompts, and one figure.
 
-    ``constraints`` are those of the basis-aware methods; ``progress`` is told how many prompts are done.
+    ``constraints`` are those of the basis-aware methods; ``progress`` gets the number done.
     """
     if not methods:
-        raise InvalidInputError("next tokens need at least one method; got none. Try eta=0.002.")
+        raise InvalidInputError("next tokens must have at least one method; got none. Try eta=0.002.")
     aware = any(rule.basis_aware for rule in methods)
     basis = language_model.basis(constraints) if aware else None
     tables: list[Table] = []
     panels: list[Panel] = []
-    for place, prompt in enumerate(PROMPTS, start=1):
+    for number, prompt in enumerate(PROMPTS, start=1):
         ids = encode_prompt(language_model, prompt.text)
-        found = tabulate(next_distribution(language_model, ids), methods, basis, tokens=TOKENS)
-        texts = tuple(visible(token_text(language_model.tokenizer, ids, row.token)) for row in found.rows)
-        panels.append(Panel(prompt.text, found, texts))
-        tables.append(_table(place, prompt, found, texts, language_model.info.name))
+        next_tokens = tabulate(next_distribution(language_model, ids), methods, basis, tokens=TOKENS)
+        texts = tuple(
+            visible(token_text(language_model.tokenizer, ids, row.token)) for row in next_tokens.rows
+        )
+        panels.append(Panel(prompt.text, next_tokens, texts))
+        tables.append(_table(number, prompt, next_tokens, texts, language_model.info.name))
         if progress is not None:
-            progress(place)
+            progress(number)
     return [*tables, acceptance(panels)]
 
 
-def _table(place: int, prompt: Prompt, found: NextTokens, texts: Sequence[str], model: str) -> Table:
+def _table(number: int, prompt: Prompt, tokens: NextTokens, texts: Sequence[str], model: str) -> Table:
     return Table(
-        name=f"next-tokens-{place}",
+        name=f"next-tokens-{number}",
         title=f"Next tokens after “{prompt.title}”",
-        caption=f"A subset of the next tokens according to {model}: the likeliest, and the likeliest of "
+        caption=f"Some of the next tokens according to {model}: the most likely, and the most likely of "
         "those on which basis-aware methods and their plain forms differ, and whether each is accepted. The "
-        f"distribution has an entropy of {found.entropy:.2f} nats.",
-        columns=("Rank", "Prob", "Token", *(name_of(method.rule) for method in found.methods)),
+        f"distribution has an entropy of {tokens.entropy:.2f} nats.",
+        columns=("Rank", "Prob", "Token", *(name_of(method.rule) for method in tokens.methods)),
         rows=tuple(
             Row(
                 str(row.rank),
                 (
                     Cell(f"{row.probability:.1e}", row.probability),
                     Cell(text),
-                    *(Cell(word) for word in verdict_words(row, found.methods)),
+                    *(Cell(word) for word in verdict_words(row, tokens.methods)),
                 ),
             )
-            for row, text in zip(found.rows, texts, strict=True)
+            for row, text in zip(tokens.rows, texts, strict=True)
         ),
-        notes=(_thresholds(found.methods), _NOTE),
+        notes=(_thresholds(tokens.methods), _NOTE),
         paper=prompt.paper,
     )
 
 
 def _thresholds(methods: Sequence[Method]) -> str:
-    """Say from which probability on each method accepts any token."""
+    """Give the probability from which each method accepts every token."""
     levels = ["none" if method.threshold is None else f"{method.threshold:.2g}" for method in methods]
     parts = [f"{level} for {name_of(method.rule)}" for level, method in zip(levels, methods, strict=True)]
-    return f"Probability from which on a token is accepted whatever else: {', '.join(parts)}."
+    return f"Probability from which every token is accepted: {', '.join(parts)}."
+
+
+def paper_table(number: int) -> Table:
+    """The paper's table for the prompt of that number, from 1; its model has other tokens."""
+    prompt = PROMPTS[number - 1]
+    [printed] = [table for table in NEXT_TOKENS if table.prompt == prompt.text]
+    return Table(
+        name=f"next-tokens-{number}-paper",
+        title=f"The paper's next tokens after “{prompt.title}”",
+        caption="From GPT-2, as printed in the paper, which does not give the parameters.",
+        columns=("Rank", "Prob", "Token", *METHODS),
+        rows=tuple(
+            Row(
+                str(row.rank),
+                (
+                    Cell(f"{row.probability:.1e}", row.probability),
+                    Cell(visible(row.token)),
+                    *(Cell("yes" if accepted else "no") for accepted in row.accepted),
+                ),
+            )
+            for row in printed.tokens
+        ),
+        paper=prompt.paper,
+    )

@@ -1,4 +1,4 @@
-"""What a report shows of a run's first model, which is loaded for it."""
+"""The parts of a report that need a run's first model, which is loaded here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from harness.config.schema import SweepConfig
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
 from harness.report.tables.labels import shown
-from harness.report.with_model.next_tokens import next_token_parts
-from harness.report.with_model.paper_tables import paper_table
+from harness.report.with_model.next_tokens import next_token_parts, paper_table
 from harness.report.with_model.prompts import PROMPTS
 from harness.report.with_model.rank import default_counts, rank_picture
 from workers import models
@@ -23,9 +22,9 @@ from workers.positions import TokenizedDocument, draw_from_corpus
 
 Stage = Callable[[str, int], Callable[[int], None]]
 
-# As in the paper's tables, where a run has no settings of its own.
+# As in the paper's tables, if a run has no settings of its own.
 _RULES = (("ba-eta", 0.024), ("eta", 0.002), ("epsilon", 0.0009), ("nucleus", 0.92))
-_MOST_RULES = 6  # columns that fit a page
+_MAX_RULES = 6  # columns that fit a page
 _PREFIXES_PER_DOCUMENT = 64
 
 
@@ -34,25 +33,25 @@ def model_parts(
 ) -> Iterator[Table | Picture | Missing]:
     """Next tokens after the paper's prompts, and the rank of the outputs before and after truncation.
 
-    `revisions` are the commits of hub models that the texts were written with.
+    `revisions` are the commits of the hub models that wrote the texts.
     """
     config = results.configs[0]
     model = config.models[0]
-    told = stage(f"Loading {model.title}", 1)
+    progress = stage(f"Loading {model.title}", 1)
     loaded = models.load(model.name, device, model.dtype, revisions.get(model.name, model.revision))
-    told(1)
+    progress(1)
     rules, constraints = _rules(results, model.title)
     parts = next_token_parts(loaded, rules, constraints, stage("Next tokens", len(PROMPTS)))
     tables = [part for part in parts if isinstance(part, Table)]
     yield from (part for part in parts if not isinstance(part, Table))
-    for place, table in enumerate(tables, start=1):
+    for number, table in enumerate(tables, start=1):
         yield table
-        yield paper_table(place)
+        yield paper_table(number)
     truncating = [rule for rule in rules if not rule.basis_aware and not rule.takes_no_parameter]
     most = max(default_counts(loaded.info.hidden_size, loaded.info.vocabulary_size))
-    told = stage("Rank of the outputs", 1 + len(truncating))
+    progress = stage("Rank of the outputs", 1 + len(truncating))
     try:
-        yield rank_picture(loaded, _documents(config, loaded, most), truncating, told)
+        yield rank_picture(loaded, _documents(config, loaded, most), truncating, progress)
     except InvalidInputError as error:  # a corpus with too little text
         command = "bat-harness report --with-model, for a run with a larger corpus"
         yield Missing("Rank of the outputs (Figure 10 of the paper)", str(error).rstrip("."), command)
@@ -60,18 +59,18 @@ def model_parts(
 
 def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
     """The run's own settings of a model, each rule once, and the constraints of the basis-aware ones."""
-    found: dict[str, Rule] = {}
+    by_name: dict[str, Rule] = {}
     constraints: int | None = None
     for result in shown(results):
-        if result.model == model and result.setting.rule not in found and len(found) < _MOST_RULES:
-            found[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
+        if result.model == model and result.setting.rule not in by_name and len(by_name) < _MAX_RULES:
+            by_name[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
             constraints = constraints or result.setting.constraints
-    rules = list(found.values()) or [bat.get_rule(*rule) for rule in _RULES]
+    rules = list(by_name.values()) or [bat.get_rule(*rule) for rule in _RULES]
     return rules, constraints or DEFAULT_CONSTRAINTS
 
 
 def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> list[TokenizedDocument]:
-    """Human text of the sweep's corpus, as much as the largest number of prefixes takes."""
+    """Human text of the sweep's corpus, enough for the largest number of prefixes."""
     corpus = config.corpus
     opened = open_corpus(
         corpus.name,

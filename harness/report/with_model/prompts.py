@@ -1,7 +1,7 @@
 """The seven prompts of the paper's appendix.
 
-The paper writes ``<|endoftext|>`` before each. ``harness.explore.prompts.encode_prompt`` puts there what the
-model's own tokenizer has for it.
+The paper writes ``<|endoftext|>`` before each. ``harness.explore.prompts.encode_prompt`` uses the token
+that the model's own tokenizer has for it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _TITLE = 40  # letters
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text for the model to go on from, and the paper's table of its next tokens."""
+    """A text for the model to continue, and the paper's table of its next tokens."""
 
     text: str
     paper: str
 
     @property
     def title(self) -> str:
-        """The prompt as a heading has room for it: its end, which matters most."""
+        """The prompt cut to fit a heading; its end matters most."""
         return self.text if len(self.text) <= _TITLE else f"...{self.text[-_TITLE:]}"
 
 

@@ -1,18 +1,18 @@
 """The rank of a model's log-probabilities over many prefixes, before and after truncation.
 
 Logits are hidden states times the output matrix, so the logits of any number of prefixes have a rank of at
-most d, the hidden size. Log-probabilities are logits less a number for each prefix (the logarithm of the sum
-of their exponentials), which adds the direction in which all tokens are alike: their rank is d + 1, or d
-where the output matrix has that direction already. Truncation leaves no such bound.
+most d, the hidden size. Log-probabilities are logits minus a number for each prefix (the logarithm of the sum
+of their exponentials), which adds the direction in which all tokens are equal: their rank is d + 1, or d
+if the output matrix already has that direction. Truncation removes this bound.
 
-The logarithm of a refused token's probability is minus infinity, with which a matrix has no rank. The paper
-does not say what it puts there; here it is the logarithm of ``FLOOR``. Which number is put there hardly
-matters: it scales the parts in which kept and refused tokens differ, and scaling makes no rank.
+The logarithm of a rejected token's probability is minus infinity, with which a matrix has no rank. The paper
+does not say what it uses instead; here it is the logarithm of ``FLOOR``. The number hardly matters: it scales
+the parts in which kept and rejected tokens differ, and scaling does not change a rank.
 
 The rank is the number of singular values that stand out from rounding. They are square roots of the
-eigenvalues of the matrix times its transpose, made in float64, of which a corner serves each smaller number
-of prefixes. Squares lose what is below some 2e-8 of the largest singular value. The float32 numbers of a
-model are no better, so nothing is lost: for SmolLM2-135M over 1,152 prefixes the 577th singular value is 5e-4
+eigenvalues of the matrix times its transpose, in float64; a corner of that product is used for each smaller
+number of prefixes. Squaring loses singular values below about 2e-8 of the largest. The float32 numbers of a
+model are no more accurate: for SmolLM2-135M over 1,152 prefixes the 577th singular value is 5e-4
 of the largest and the 578th, which is rounding, 1e-8. A QR decomposition, without squares, agrees.
 """
 
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from workers.models import LanguageModel
 
 UNTRUNCATED = "untruncated"
-# Stands in for the probability of a refused token: below all that rules in use keep.
+# Replaces the probability of a rejected token: below every probability that usual rules keep.
 FLOOR = 1e-12
 
-# Many, since one reading of a document gives them all, and openings of one text are as independent as others.
+# Many, because one pass over a document gives them all.
 _PREFIXES_PER_DOCUMENT = 64
-# Rounding errors of the last product are about one unit in each logit, and being unrelated they add up to
-# far less than this many units of the largest singular value.
+# Rounding errors of the last product are about one unit in each logit. They are independent, so they add up
+# to far less than this many units of the largest singular value.
 _ROUNDING_UNITS = 8.0
-# Below, rounding in float64 would count.
+# Below it, rounding in float64 would count as rank.
 _LEAST_TOLERANCE = 1e-7
-# The largest matrix that is made, in float64, unless more prefixes are asked for.
+# The size of the largest matrix, in float64, by default.
 _MATRIX_BYTES = 2_000_000_000
 _ROWS_AT_A_TIME = 64
 
@@ -76,9 +76,9 @@ def rank_against_prefixes(
     """Return ranks for each number of prefixes in ``counts``: without truncation, then for each rule.
 
     Prefixes are openings of human text; those of a smaller count are among those of a larger one.
-    ``tolerance`` is the least singular value that counts, as a share of the largest; if not said, eight
-    units of rounding of the model's numbers, for which float32 is wanted. ``progress`` is told how many of
-    the 1 + rules matrices are done.
+    ``tolerance`` is the smallest singular value that counts, as a share of the largest; default: eight units
+    of rounding of the model's numbers, which should be float32. ``progress`` is called with the number of
+    matrices done, of 1 + rules.
     """
     ascending = _check(counts, rules, tolerance, floor)
     logits = _read_logits(language_model, documents, ascending[-1])
@@ -117,7 +117,7 @@ def rank_picture(
 
 
 def default_counts(hidden_size: int, vocabulary_size: int, points: int = 8) -> list[int]:
-    """Return even steps up to twice the hidden size, as far as the matrix fits into memory."""
+    """Return even steps up to twice the hidden size, limited by memory for the matrix."""
     most = max(1, min(2 * hidden_size, _MATRIX_BYTES // (8 * vocabulary_size)))
     steps = np.linspace(most / points, most, points).round().astype(np.int64)
     return sorted({max(1, int(step)) for step in steps})
@@ -137,7 +137,7 @@ def ranks_of_first_rows(matrix: FloatArray, counts: Sequence[int], tolerance: fl
 
 
 def _log_probabilities(logits: SingleArray, rule: Rule | None, floor: float) -> FloatArray:
-    """Log-probabilities in float64, [N, v]; with a rule, those of the tokens it keeps, made to sum to one."""
+    """Log-probabilities in float64, [N, v]; with a rule, those of the tokens it keeps, normalized."""
     logs = np.empty(logits.shape, dtype=np.float64)
     for start in range(0, len(logits), _ROWS_AT_A_TIME):
         rows = logits[start : start + _ROWS_AT_A_TIME].astype(np.float64)
@@ -155,26 +155,26 @@ def _log_probabilities(logits: SingleArray, rule: Rule | None, floor: float) -> 
 def _read_logits(
     language_model: LanguageModel, documents: Sequence[TokenizedDocument], count: int
 ) -> SingleArray:
-    """Return the logits after ``count`` prefixes, [count, v], in an order of no meaning."""
+    """Return the logits after ``count`` prefixes, [count, v], in random order."""
     leading = max((document.leading for document in documents), default=0)
     longest = max(1, min(MAX_CONTEXT_TOKENS, language_model.info.context_length - leading))
     shortest = min(MIN_CONTEXT_TOKENS, longest)
     each = _prefixes_per_document(documents, count, shortest, longest)
     positions = draw_positions(documents, count, each, min_context=shortest, max_context=longest)
-    # One document at a time: a batch would make logits where any of its documents asks for them.
+    # One document at a time: a batch would compute logits at the positions of all its documents.
     rows = [batch.logits for batch in read(language_model, documents, positions, batch_size=1)]
-    # Documents are read from the shortest to the longest; the first rows should be like the others.
+    # Documents are read from the shortest to the longest; shuffled, the first rows are like the others.
     return np.concatenate(rows)[np.random.default_rng(0).permutation(count)]
 
 
 def _prefixes_per_document(
     documents: Sequence[TokenizedDocument], count: int, shortest: int, longest: int
 ) -> int:
-    """As many as usual, or more where the documents are too few."""
+    """The default number, or more if there are too few documents."""
     lengths = np.array([len(document.token_ids) - document.leading for document in documents], dtype=np.int64)
-    places = np.clip(np.minimum(lengths - 1, longest) - shortest + 1, 0, None)
+    available = np.clip(np.minimum(lengths - 1, longest) - shortest + 1, 0, None)
     each = _PREFIXES_PER_DOCUMENT
-    while each < longest and np.minimum(places, each).sum() < count:
+    while each < longest and np.minimum(available, each).sum() < count:
         each += 1
     return each
 
@@ -193,7 +193,7 @@ def _check(counts: Sequence[int], rules: Sequence[Rule], tolerance: float | None
     for rule in rules:
         if rule.basis_aware:
             raise InvalidInputError(
-                f"ranks can be had of plain rules alone; got {rule}, whose tokens would take a linear "
-                f"program each. Give {str(rule).removeprefix('ba-')}."
+                f"ranks can only be computed for plain rules; got {rule}, which needs a linear program for "
+                f"each token. Give {str(rule).removeprefix('ba-')}."
             )
     return sorted(set(counts))

@@ -13,7 +13,7 @@ from harness.scoring.texts import TextSet
 
 def distinct(texts: TextSet, resampling: Resampling) -> list[Statistic]:
     """`distinct-1` to `distinct-4`: distinct n-grams over n-grams of all texts (Li et al. 2016)."""
-    blocks = resampling.blocks()[texts.places]  # [m]
+    blocks = resampling.blocks()[texts.prefix_index]  # [m]
     return [
         _distinct_share(grams, blocks[grams.texts], resampling.block_count)
         for grams in ngrams(texts.token_ids)

@@ -16,7 +16,7 @@ MOST_FREQUENT = 5000
 def zipf(texts: TextSet, resampling: Resampling) -> list[Statistic]:
     """`zipf`: Zipf's coefficient over all texts together (as Holtzman et al. 2020)."""
     tokens = next(ngrams(texts.token_ids, largest=1))
-    blocks = resampling.blocks()[texts.places][tokens.texts]
+    blocks = resampling.blocks()[texts.prefix_index][tokens.texts]
     cells = blocks * tokens.distinct + tokens.ids
     counts = np.bincount(cells, minlength=resampling.block_count * tokens.distinct)
     by_block = counts.reshape(resampling.block_count, tokens.distinct)

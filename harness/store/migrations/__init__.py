@@ -1,1 +1,1 @@
-"""The history of the tables, run by Alembic; docs/design/queue.md tells how to add to it."""
+"""The history of the tables, run by Alembic; docs/design/queue.md describes how to add to it."""

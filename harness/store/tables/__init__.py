@@ -1,4 +1,4 @@
-"""The tables, one class each; docs/database.md is made from them."""
+"""The tables, one class each; docs/database.md is generated from them."""
 
 from harness.store.tables.base import Base, utc_now
 from harness.store.tables.numbers import FeatureRow, MeasurementRow, MeasurementThresholdRow, ScoreRow

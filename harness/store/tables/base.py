@@ -31,7 +31,7 @@ class Base(DeclarativeBase):
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A moment in UTC, given back with its time zone, which SQLite does not keep."""
+    """A moment in UTC, read back with its time zone, which SQLite does not store."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -63,7 +63,7 @@ class utc_now(FunctionElement[datetime]):
 @compiles(utc_now, "sqlite")
 def _sqlite_now(element: utc_now, compiler: SQLCompiler, **keywords: Any) -> str:
     seconds = compiler.process(element.clauses, **keywords)
-    # As SQLAlchemy spells a DateTime, but for three decimals: text that sorts as time does.
+    # SQLAlchemy's format of a DateTime, but with three decimals: text that sorts in the order of time.
     return f"strftime('%Y-%m-%d %H:%M:%f', 'now', printf('%+.3f seconds', {seconds}))"
 
 
@@ -75,6 +75,6 @@ def _postgresql_now(element: utc_now, compiler: SQLCompiler, **keywords: Any) ->
 
 
 def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
-    """Hold a text column to the values of an enumeration."""
+    """Restrict a text column to the values of an enumeration."""
     listed = ", ".join(f"'{value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", name=column)

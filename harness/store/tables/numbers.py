@@ -24,17 +24,17 @@ class MeasurementRow(Base):
     probability: Mapped[float] = mapped_column(Float(53), doc="its probability")
     entropy: Mapped[float] = mapped_column(Float(53), doc="entropy of the distribution, nats")
     maximum: Mapped[float] = mapped_column(Float(53), doc="the largest probability")
-    rank: Mapped[int] = mapped_column(doc="tokens strictly likelier")
-    mass_above: Mapped[float] = mapped_column(Float(53), doc="their probability: what nucleus asks")
+    rank: Mapped[int] = mapped_column(doc="number of tokens that are strictly more likely")
+    mass_above: Mapped[float] = mapped_column(Float(53), doc="their total probability, for nucleus")
     mass_nearer: Mapped[float] = mapped_column(
-        Float(53), doc="probability of the tokens more typical than this one: what typical asks"
+        Float(53), doc="total probability of the tokens more typical than this one, for typical sampling"
     )
 
     __table_args__ = (UniqueConstraint("job_key", "document", "position"), {"sqlite_with_rowid": False})
 
 
 class MeasurementThresholdRow(Base):
-    """The critical threshold of a measured token with so many constraints, as a certified interval."""
+    """The critical threshold of a measured token for a number of constraints, as a certified interval."""
 
     __tablename__ = "measurement_thresholds"
 
@@ -43,10 +43,10 @@ class MeasurementThresholdRow(Base):
     constraints: Mapped[int] = mapped_column(primary_key=True, doc="constraints of the linear program")
     lower: Mapped[float] = mapped_column(Float(53), doc="the critical threshold is at least this")
     upper: Mapped[float] = mapped_column(Float(53), doc="and at most this")
-    lower_rank: Mapped[int] = mapped_column(doc="what ba-top-k asks at the lower bound")
-    upper_rank: Mapped[int] = mapped_column(doc="and at the upper one")
-    lower_mass: Mapped[float] = mapped_column(Float(53), doc="what ba-nucleus asks at the lower bound")
-    upper_mass: Mapped[float] = mapped_column(Float(53), doc="and at the upper one")
+    lower_rank: Mapped[int] = mapped_column(doc="rank at the lower bound, for ba-top-k")
+    upper_rank: Mapped[int] = mapped_column(doc="rank at the upper bound")
+    lower_mass: Mapped[float] = mapped_column(Float(53), doc="mass at the lower bound, for ba-nucleus")
+    upper_mass: Mapped[float] = mapped_column(Float(53), doc="mass at the upper bound")
     status: Mapped[str] = mapped_column(
         String(16), doc="how the solve ended: closed, decided, above cap, unfinished or failed"
     )
@@ -58,7 +58,7 @@ class MeasurementThresholdRow(Base):
         ForeignKeyConstraint(
             ["job_key", "item"],
             ["measurements.job_key", "measurements.item"],
-            name="fk_measurement_thresholds_job_key_place",  # as the column was called before
+            name="fk_measurement_thresholds_job_key_place",  # contains an older name of the column
         ),
         one_of("status", Status),
         {"sqlite_with_rowid": False},
@@ -72,13 +72,11 @@ class FeatureRow(Base):
 
     job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
     item: Mapped[int] = mapped_column(primary_key=True, doc="number of the text in the job, from 0")
-    vector: Mapped[bytes] = mapped_column(
-        LargeBinary, doc="float32 numbers, little-endian, one after another"
-    )
+    vector: Mapped[bytes] = mapped_column(LargeBinary, doc="float32 numbers, little-endian")
 
 
 class ScoreRow(Base):
-    """A number that sums texts up, such as MAUVE."""
+    """A score of a set of texts, such as MAUVE."""
 
     __tablename__ = "scores"
 
@@ -87,4 +85,6 @@ class ScoreRow(Base):
     value: Mapped[float | None] = mapped_column(Float(53), doc="NULL where it is not defined")
     low: Mapped[float | None] = mapped_column(Float(53), doc="lower end of its interval, if it has one")
     high: Mapped[float | None] = mapped_column(Float(53), doc="upper end of its interval")
-    detail: Mapped[Any | None] = mapped_column(Json, doc="what else is known about it")
+    detail: Mapped[Any | None] = mapped_column(
+        Json, doc="further numbers, such as the values under resampling"
+    )

@@ -14,7 +14,7 @@ from harness.store.tables.base import ID_LENGTH, Base, Json, Key, UtcTime, one_o
 
 
 class RunRow(Base):
-    """A sweep that somebody started: a name and a configuration. Started again, it is the same run."""
+    """A sweep that was started: a name and a configuration. Starting it again continues the same run."""
 
     __tablename__ = "runs"
 
@@ -22,7 +22,7 @@ class RunRow(Base):
     identity: Mapped[str] = mapped_column(
         String(ID_LENGTH), unique=True, doc="SHA-256 of the name and the configuration"
     )
-    name: Mapped[str] = mapped_column(Text, index=True, doc="what people call it")
+    name: Mapped[str] = mapped_column(Text, index=True, doc="name of the run")
     config: Mapped[Any] = mapped_column(Json, doc="the whole configuration")
     versions: Mapped[Any] = mapped_column(Json, doc="versions of the libraries at the latest start")
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="first start")
@@ -30,7 +30,7 @@ class RunRow(Base):
 
 
 class JobRow(Base):
-    """A unit of work that fails, is retried and is resumed alone. Its id says everything about its result."""
+    """A unit of work that fails, is retried and is resumed on its own. Its id determines its result."""
 
     __tablename__ = "jobs"
 
@@ -48,17 +48,19 @@ class JobRow(Base):
     parameter: Mapped[float | None] = mapped_column(Float(53), doc="the rule's parameter")
     constraints: Mapped[int | None] = mapped_column(doc="constraints of a basis-aware rule")
     state: Mapped[str] = mapped_column(
-        String(8), default=JobState.WAITING.value, doc="waiting, leased, done or failed (set aside)"
+        String(8), default=JobState.WAITING.value, doc="waiting, leased, done or failed"
     )
-    priority: Mapped[int] = mapped_column(default=0, doc="smaller comes first")
+    priority: Mapped[int] = mapped_column(default=0, doc="smaller runs first")
     attempt: Mapped[int] = mapped_column(default=0, doc="number of the latest attempt; 0 before the first")
     failures: Mapped[int] = mapped_column(default=0, doc="attempts that ended in an error")
-    losses: Mapped[int] = mapped_column(default=0, doc="attempts whose lease ran out")
-    owner: Mapped[str | None] = mapped_column(Text, doc="who holds the lease")
-    lease_expires_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when the lease runs out")
-    not_before: Mapped[datetime | None] = mapped_column(UtcTime, doc="a job that failed waits until then")
+    losses: Mapped[int] = mapped_column(default=0, doc="attempts whose lease expired")
+    owner: Mapped[str | None] = mapped_column(Text, doc="driver that holds the lease")
+    lease_expires_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when the lease expires")
+    not_before: Mapped[datetime | None] = mapped_column(
+        UtcTime, doc="after an error, the job waits until then"
+    )
     adjustment: Mapped[Any | None] = mapped_column(
-        Json, doc="what is done otherwise than planned, such as smaller batches where memory ran out"
+        Json, doc="what differs from the plan, such as smaller batches after running out of memory"
     )
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was planned")
     finished_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it became done or failed")
@@ -69,22 +71,22 @@ class JobRow(Base):
         CheckConstraint(
             "(state = 'leased') = (owner IS NOT NULL AND lease_expires_at IS NOT NULL)", name="lease"
         ),
-        # What claim reads: jobs that wait, in their order, of all models and of one.
+        # For claim, which reads waiting jobs in their order, of all models or of one.
         Index("ix_jobs_state_priority", "state", "priority", "key"),
         Index("ix_jobs_state_model", "state", "model", "priority", "key"),
     )
 
 
 class RunJobRow(Base):
-    """Which jobs a run asks for. Two runs may share a job."""
+    """The jobs of a run. Two runs may share a job."""
 
     __tablename__ = "run_jobs"
 
     run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), primary_key=True, doc="the run")
     job_key: Mapped[int] = mapped_column(
-        Key, ForeignKey("jobs.key"), primary_key=True, index=True, doc="a job it asks for"
+        Key, ForeignKey("jobs.key"), primary_key=True, index=True, doc="a job of the run"
     )
-    stage: Mapped[int | None] = mapped_column(doc="position of the first stage of the run that asks for it")
+    stage: Mapped[int | None] = mapped_column(doc="position of the first stage of the run that uses it")
 
     __table_args__ = ({"sqlite_with_rowid": False},)
 
@@ -97,7 +99,7 @@ class InstanceRow(Base):
 
     id: Mapped[int] = mapped_column(Key, primary_key=True, doc="number of the row")
     run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), doc="the run")
-    name: Mapped[str] = mapped_column(Text, doc="what it is, in words")
+    name: Mapped[str] = mapped_column(Text, doc="description, unique in the run")
     position: Mapped[int] = mapped_column(doc="position in the sweep, from 0")
     kind: Mapped[str] = mapped_column(
         String(8), doc="measure (human text), human (continuations by people) or generate (a setting)"
@@ -105,8 +107,8 @@ class InstanceRow(Base):
     stage: Mapped[str] = mapped_column(Text, doc="name of the stage")
     stage_position: Mapped[int] = mapped_column(doc="position of the stage in the sweep, from 0")
     split: Mapped[str] = mapped_column(Text, doc="the half of the corpus")
-    model: Mapped[str] = mapped_column(Text, doc="what the sweep calls the model")
-    method: Mapped[str | None] = mapped_column(Text, doc="what the sweep calls the method")
+    model: Mapped[str] = mapped_column(Text, doc="name of the model in the sweep")
+    method: Mapped[str | None] = mapped_column(Text, doc="name of the method in the sweep")
     seed: Mapped[int | None] = mapped_column(BigInteger, doc="seed of the random numbers")
     asked: Mapped[Any | None] = mapped_column(Json, doc="the setting as the sweep has it")
     rule: Mapped[str | None] = mapped_column(Text, doc="the sampling rule")
@@ -116,7 +118,9 @@ class InstanceRow(Base):
         String(16), doc="known, open (results will decide the parameter) or unresolvable (they do not)"
     )
     problem: Mapped[str | None] = mapped_column(Text, doc="why the parameter cannot be resolved")
-    resolution: Mapped[str | None] = mapped_column(Text, doc="what resolves the parameter, in resolutions")
+    resolution: Mapped[str | None] = mapped_column(
+        Text, doc="its resolution: a parameter of table resolutions"
+    )
     prefix_set: Mapped[str | None] = mapped_column(String(ID_LENGTH), doc="id of the prefixes")
 
     __table_args__ = (
@@ -127,7 +131,7 @@ class InstanceRow(Base):
 
 
 class InstanceJobRow(Base):
-    """The role of a job in a run: which instance it works for, and what its result is to it."""
+    """The role of a job in a run: the instance it works for, and what its result is used as."""
 
     __tablename__ = "instance_jobs"
 
@@ -146,7 +150,7 @@ class InstanceJobRow(Base):
 
 
 class JobNeedRow(Base):
-    """Whose results a job reads: it may start when all of these are done."""
+    """The jobs whose results a job reads: it can start when all of them are done."""
 
     __tablename__ = "job_needs"
 
@@ -159,47 +163,47 @@ class JobNeedRow(Base):
 
 
 class AttemptRow(Base):
-    """One try at a job. The number is its fencing token: what comes late from an older one is dropped."""
+    """One try at a job. Its number is the fencing token: late results of older attempts are dropped."""
 
     __tablename__ = "attempts"
 
     job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="the job")
     number: Mapped[int] = mapped_column(primary_key=True, doc="1 for the first")
-    owner: Mapped[str] = mapped_column(Text, doc="who held the lease")
+    owner: Mapped[str] = mapped_column(Text, doc="driver that held the lease")
     outcome: Mapped[str] = mapped_column(
         String(8),
         default=AttemptOutcome.RUNNING.value,
-        doc="running, done, failed, lost (the lease ran out) or released (given back untried)",
+        doc="running, done, failed, lost (the lease expired) or released (given back untried)",
     )
     error: Mapped[str | None] = mapped_column(Text, doc="what went wrong")
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was claimed")
-    ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when the outcome was known")
-    worker: Mapped[str | None] = mapped_column(Text, doc="who was to do it: machine and process of a worker")
+    ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it ended")
+    worker: Mapped[str | None] = mapped_column(Text, doc="machine and process of the worker")
 
     __table_args__ = (
         one_of("outcome", AttemptOutcome),
-        # What progress reads: attempts that ended a moment ago.
+        # For rates, which read recently ended attempts.
         Index("ix_attempts_ended_at", "ended_at"),
     )
 
 
 class DriverRow(Base):
-    """A process that drives a run. It is heard of every few seconds while it is there."""
+    """A process that drives a run. It reports every few seconds."""
 
     __tablename__ = "drivers"
 
-    owner: Mapped[str] = mapped_column(Text, primary_key=True, doc="its name, as leases have it")
+    owner: Mapped[str] = mapped_column(Text, primary_key=True, doc="its name, as in leases")
     run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), doc="the run")
-    doing: Mapped[str] = mapped_column(Text, doc="what it is at: planning, starting workers, working...")
-    started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it began")
-    seen_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was last heard of")
+    doing: Mapped[str] = mapped_column(Text, doc="what it is doing: planning, starting workers, working...")
+    started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it started")
+    seen_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it last reported")
     ended_at: Mapped[datetime | None] = mapped_column(
-        UtcTime, doc="when it ended; one that was killed could not say so"
+        UtcTime, doc="when it ended; NULL for a driver that was killed"
     )
 
 
 class ResolutionRow(Base):
-    """A parameter that a run's configuration left open, and what it was set to."""
+    """An unresolved parameter of a run's configuration, and the value it was resolved to."""
 
     __tablename__ = "resolutions"
 
@@ -208,25 +212,23 @@ class ResolutionRow(Base):
     parameter: Mapped[str] = mapped_column(Text, doc="which parameter of the configuration")
     asked: Mapped[Any] = mapped_column(Json, doc="what the configuration asks for")
     how: Mapped[str] = mapped_column(Text, doc="how it was resolved, in words")
-    value: Mapped[Any] = mapped_column(Json, doc="what it was set to")
-    created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when")
+    value: Mapped[Any] = mapped_column(Json, doc="its value")
+    created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was resolved")
     detail: Mapped[Any | None] = mapped_column(
-        Json, doc="the numbers behind it: the ends of its 95% interval, what is refused at it"
+        Json, doc="the numbers behind it: the ends of its 95% interval, the rejection rate at it"
     )
 
     __table_args__ = (UniqueConstraint("run_id", "parameter"),)
 
 
 class ResolutionJobRow(Base):
-    """The jobs whose results decided a resolution."""
+    """The jobs whose results determined a resolution."""
 
     __tablename__ = "resolution_jobs"
 
     resolution_id: Mapped[int] = mapped_column(
         Key, ForeignKey("resolutions.id"), primary_key=True, doc="the resolution"
     )
-    job_key: Mapped[int] = mapped_column(
-        Key, ForeignKey("jobs.key"), primary_key=True, doc="a job that decided"
-    )
+    job_key: Mapped[int] = mapped_column(Key, ForeignKey("jobs.key"), primary_key=True, doc="one of the jobs")
 
     __table_args__ = ({"sqlite_with_rowid": False},)

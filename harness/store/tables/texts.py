@@ -1,4 +1,4 @@
-"""Tables of texts: prefixes with how people went on, generations, what happened at each of their tokens."""
+"""Tables of texts: prefixes with their human continuations, generations, token traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from harness.store.tables.base import ID_LENGTH, Base, Json, Key, UtcTime, one_of, utc_now
 
-# The values of workers.generation.StopReason, which brings in torch: asking for a status should not.
+# The values of workers.generation.StopReason, which imports torch: `status` should not wait for that.
 STOP_REASONS = ("end", "length", "context")
 
 
@@ -36,14 +36,14 @@ class PrefixSetRow(Base):
         String(ID_LENGTH), doc="SHA-256 of what a model is given: ids and token ids, without continuations"
     )
     corpus: Mapped[str] = mapped_column(Text, doc="name of the corpus")
-    revision: Mapped[str] = mapped_column(Text, doc="what pins the texts of the corpus")
+    revision: Mapped[str] = mapped_column(Text, doc="version of the corpus")
     split: Mapped[str] = mapped_column(Text, doc="test, validation or all")
-    counts: Mapped[Any] = mapped_column(Json, doc="what became of the texts that were read, and how many")
+    counts: Mapped[Any] = mapped_column(Json, doc="how many documents were read, used and skipped, by reason")
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was stored")
 
 
 class PrefixRow(Base):
-    """The opening of a human document, and how the person went on."""
+    """The opening of a human document, and how the person continued it."""
 
     __tablename__ = "prefixes"
 
@@ -54,10 +54,10 @@ class PrefixRow(Base):
     item: Mapped[int] = mapped_column(doc="position in the set, from 0")
     text: Mapped[str] = mapped_column(Text, doc="the opening")
     token_ids: Mapped[Any] = mapped_column(Json, doc="its token ids, as given to the model")
-    continuation: Mapped[str] = mapped_column(Text, doc="how the person went on")
-    continuation_ids: Mapped[Any] = mapped_column(Json, doc="the token ids of that")
+    continuation: Mapped[str] = mapped_column(Text, doc="the human continuation")
+    continuation_ids: Mapped[Any] = mapped_column(Json, doc="token ids of the human continuation")
 
-    # As the column was called before.
+    # The name contains an older name of the column.
     __table_args__ = (UniqueConstraint("prefix_set_key", "item", name="uq_prefixes_prefix_set_key_place"),)
 
 
@@ -74,10 +74,10 @@ class GenerationRow(Base):
         Json, doc="address of the random numbers: seed, run, prefix, sample"
     )
     text: Mapped[str] = mapped_column(
-        Text, doc="the continuation; U+FFFD stands for NUL, which PostgreSQL cannot keep"
+        Text, doc="the continuation; NUL, which PostgreSQL cannot store, is U+FFFD"
     )
     stop_reason: Mapped[str] = mapped_column(
-        String(8), doc="end (of text), length (the most that was asked for) or context (full)"
+        String(8), doc="end (of text), length (the maximum was reached) or context (full)"
     )
     token_count: Mapped[int] = mapped_column(doc="tokens written")
     solver_seconds: Mapped[float] = mapped_column(Float(53), doc="time spent in linear programs")
@@ -86,13 +86,13 @@ class GenerationRow(Base):
         UniqueConstraint("job_key", "prefix_id"),
         ForeignKeyConstraint(["prefix_set_key", "prefix_id"], ["prefixes.prefix_set_key", "prefixes.id"]),
         one_of("stop_reason", STOP_REASONS),
-        # What pairs the methods' answers to one prefix.
+        # Pairs the methods' texts for one prefix.
         Index("ix_generations_prefix", "prefix_set_key", "prefix_id"),
     )
 
 
 class TokenTraceRow(Base):
-    """What happened at every token of a generation; apart from the texts, so that these are quick to read."""
+    """How each token of a generation was drawn; separate from the texts, so that these are quick to read."""
 
     __tablename__ = "token_traces"
 
@@ -106,6 +106,6 @@ class TokenTraceRow(Base):
         ForeignKeyConstraint(
             ["job_key", "item"],
             ["generations.job_key", "generations.item"],
-            name="fk_token_traces_job_key_place",  # as the column was called before
+            name="fk_token_traces_job_key_place",  # contains an older name of the column
         ),
     )

@@ -15,8 +15,8 @@ from bat.acceptance import FALLBACKS
 from bat.rules import builtin_rule_names
 from bat.solvers import SOLVER_NAMES
 from harness.config import expand, load_config, measurements, parse_config, summarize, to_yaml
-from harness.config.document import json_schema
 from harness.config.experiment import Features, Generation, Prefixes
+from harness.config.reference import json_schema
 from harness.config.schema import SweepConfig
 from harness.config.sections import Dtype, Fallback, Split
 from harness.scoring.statistics import STATISTIC_NAMES

@@ -86,7 +86,9 @@ def test_as_many_workers_as_asked_for_or_as_there_is_room_for(
 
 def test_no_room_at_all_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.ray, "cluster_resources", lambda: {"CPU": 12.0})
-    with pytest.raises(ClusterError, match=r"num_cpus: 4 and .*num_gpus: 1, and the cluster has 12 and 0"):
+    with pytest.raises(
+        ClusterError, match=r"num_cpus: 4 and .*num_gpus: 1; the cluster has 12 CPUs and 0 GPUs"
+    ):
         cluster.make_pool(Resources(num_cpus=4, num_gpus=1))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
-from harness.driver.pool import REQUESTS_PER_WORKER, Outcome
+from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, is_invalid_input
 from harness.driver.stopping import Stop
 from harness.jobs import JobKind, JobSpec
 from harness.planning import resolve
@@ -129,7 +129,7 @@ def test_two_drivers_together_find_out_what_is_decided(store: Store, corpus: Pat
     assert driver._decided
 
 
-def test_a_parameter_beyond_reach_is_told_and_the_rest_goes_on(
+def test_a_parameter_that_cannot_be_resolved_is_reported_and_the_rest_is_done(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -142,14 +142,14 @@ def test_a_parameter_beyond_reach_is_told_and_the_rest_goes_on(
     summary = driver.run()
     assert not summary.complete
     assert (summary.failed, summary.unresolved) == (0, [])
-    [reason] = summary.refused
+    [reason] = summary.unresolvable
     name = "compare: top-k on fake: top-k rejecting 90%"
     assert reason == f"{name}: the rate must lie in [0, 0.5]."
-    assert notes == [f"{name} cannot be found out: the rate must lie in [0, 0.5]."]
+    assert notes == [f"{name} cannot be resolved: the rate must lie in [0, 0.5]."]
     assert all(done == total for done, total in counts(driver).values())
     assert summary.done == 12
     again = make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool)
-    assert again.run().refused == [reason]
+    assert again.run().unresolvable == [reason]
     plan = again._enqueue()
     assert (len(plan.unresolved), plan.awaiting, later_jobs(again.materials, plan)) == (1, [], [])
 
@@ -317,10 +317,23 @@ def test_texts_that_end_at_once_are_scored_as_empty(
     assert summary.complete
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("invalid: epsilon must lie in (0, 1); got 2.", True),
+        ("refused: epsilon must lie in (0, 1); got 2.", True),  # as older versions stored it
+        ("error: RuntimeError: invalid: no", False),
+        ("", False),
+    ],
+)
+def test_stored_errors_of_invalid_input_are_recognized(error: str, expected: bool) -> None:
+    assert is_invalid_input(error) is expected
+
+
 def test_stopping_gives_back_what_nobody_began(store: Store, corpus: Path, expected: str) -> None:
     stop = Stop()
     pool = LocalPool(2)
-    pool._after_answer = lambda: setattr(stop, "asked", pool.answered >= 3)
+    pool._after_answer = lambda: setattr(stop, "requested", pool.answered >= 3)
     driver = make_driver(store, tiny_sweep(corpus), lambda: pool, stop=stop)
     summary = driver.run()
     assert summary.stopped
@@ -353,4 +366,4 @@ def test_a_worker_with_other_weights_is_refused(store: Store, corpus: Path) -> N
     object.__setattr__(other.info, "name", card.info.name)
     summary = driver.run()
     assert summary.failed > 0
-    assert any("has weights" in (job.error or "") for job in store.failed(driver.run_id))
+    assert any("must be the same on all machines" in (job.error or "") for job in store.failed(driver.run_id))

@@ -40,8 +40,8 @@ class Odd(of_ray.RayError):
 
 
 def test_an_error_inside_a_worker_keeps_its_kind() -> None:
-    refused = describe(raised(InvalidInputError("epsilon must lie in (0, 1); got 2.")))
-    assert refused == Failure(FailureKind.REFUSED, "epsilon must lie in (0, 1); got 2.")
+    invalid = describe(raised(InvalidInputError("epsilon must lie in (0, 1); got 2.")))
+    assert invalid == Failure(FailureKind.INVALID, "epsilon must lie in (0, 1); got 2.")
     for cause in (torch.OutOfMemoryError("CUDA out of memory"), MemoryError("no more")):
         assert describe(raised(cause)).kind is FailureKind.OUT_OF_MEMORY
     error = describe(raised(RuntimeError("boom")))
@@ -281,7 +281,7 @@ def test_waiting_for_room_is_said_now_and_then(fake: FakeRay, monkeypatch: pytes
     for second in range(100):
         now = float(second)
         pool.wait(0)
-    assert said == ["No worker has started: waiting until the cluster has room."] * 3
+    assert said == ["No worker has started yet: waiting for room in the cluster."] * 3
     fake.there["location-0-0"] = "host:1"
     now = 200.0
     pool.wait(0)
@@ -291,7 +291,7 @@ def test_waiting_for_room_is_said_now_and_then(fake: FakeRay, monkeypatch: pytes
 def test_a_lost_cluster_is_not_replaced_by_one_on_this_machine(fake: FakeRay, busy: RayPool) -> None:
     fake.there["answer-0-1"] = ConnectionError("Client is shutting down")
     fake.connected = False
-    with pytest.raises(ConnectionError, match="broke"):
+    with pytest.raises(ConnectionError, match="lost"):
         busy.wait(0)
     busy.close()
     assert (fake.killed, len(fake.started)) == ([], 2)

@@ -88,7 +88,7 @@ def test_texts(facts: dict[str, str]) -> None:
 def test_jobs_and_those_done_otherwise_than_planned(facts: dict[str, str]) -> None:
     assert facts["jobs"] == "6 done, 2 not done"
     changed = generate_job(SETTINGS[1], 0).id
-    assert facts["jobs done otherwise than planned"] == f"generate {changed[:12]}: batch_size 2"
+    assert facts["jobs that ran differently from the plan"] == f"generate {changed[:12]}: batch_size 2"
 
 
 def test_dates_are_of_utc(facts: dict[str, str], reader: Reader) -> None:
@@ -117,7 +117,7 @@ def test_a_run_without_a_job_has_its_provenance(tmp_path: Path, reader: Reader) 
         facts = dict(provenance(opened, idle, now=NOW))
     assert facts["jobs"] == "0 done, 0 not done"
     assert facts["versions at the latest start"] == "not recorded"
-    assert facts["jobs done otherwise than planned"] == "none"
+    assert facts["jobs that ran differently from the plan"] == "none"
     assert not {"last job finished", "corpus", "models", "version of results"} & set(facts)
 
 

@@ -58,7 +58,7 @@ def test_people_come_first_then_every_method(reader: Reader) -> None:
     ]
     assert "& on 0" in plain(found[0])
     last = cards(shown(reader, count=4).html)[-1]
-    assert "12 tokens, came to its own end" in plain(last)
+    assert "12 tokens, ended by the model" in plain(last)
 
 
 def test_tokens_are_coloured_by_how_they_were_accepted(reader: Reader) -> None:
@@ -66,7 +66,7 @@ def test_tokens_are_coloured_by_how_they_were_accepted(reader: Reader) -> None:
     assert "<span" not in eta
     assert plain(re.findall(r'<p class="text">(.*?)</p>', eta, re.DOTALL)[0]) == "".join(TOKENS)
     spans = re.findall(r'<span class="(\w+)" title="([^"]*)">(.*?)</span>', ba_eta, re.DOTALL)
-    tokens = [(kind, html.unescape(text)) for kind, _, text in spans if kind != "refused"]
+    tokens = [(kind, html.unescape(text)) for kind, _, text in spans if kind != "rejected"]
     assert tokens == [
         ("certified", " mayor"),
         ("fallback", "<b>"),
@@ -77,19 +77,19 @@ def test_tokens_are_coloured_by_how_they_were_accepted(reader: Reader) -> None:
         ("certified", "`"),
         ("certified", " [1](u)"),
     ]
-    refused = [(text, html.unescape(title)) for kind, title, text in spans if kind == "refused"]
-    assert [count for count, _ in refused] == ["2", "3", "1", "1", "1"]
-    assert refused[0][1] == "2 candidates refused before this token: ' the', ' mayor'"
-    assert refused[1][1].endswith("'<b>', ' **x**', '\\n'; 1 of them could not be decided")
+    rejected = [(text, html.unescape(title)) for kind, title, text in spans if kind == "rejected"]
+    assert [count for count, _ in rejected] == ["2", "3", "1", "1", "1"]
+    assert rejected[0][1] == "2 candidates rejected before this token: ' the', ' mayor'"
+    assert rejected[1][1].endswith("'<b>', ' **x**', '\\n'; 1 of them undecided")
     assert spans[3][1].endswith("this is the most likely token, probability 0.092")
     assert spans[4][1].endswith("this is a draw from the exact candidate set, probability 0.14")
-    assert "probability 0.046, below the threshold 0.6; kept" in spans[1][1]
+    assert "probability 0.046, below the threshold 0.6; accepted" in spans[1][1]
 
 
 def test_the_page_has_a_style_for_every_class(reader: Reader) -> None:
     used = {name for names in re.findall(r'class="([^"]+)"', shown(reader).html) for name in names.split()}
     style = files("harness.report.formats").joinpath("style.css.j2").read_text()
-    assert {"certified", "fallback", "refused", "legend"} <= used
+    assert {"certified", "fallback", "rejected", "legend"} <= used
     assert {name for name in used if f".{name}" not in style} == set()
     for name, line in (("certified", "solid"), ("fallback", "wavy")):  # colour is not the only sign
         assert re.search(rf"\.{name} {{[^}}]*underline {line}", style)
@@ -119,7 +119,7 @@ def test_markdown_says_the_same(reader: Reader) -> None:
 def test_without_a_tokenizer_texts_are_plain_and_it_is_said_why(reader: Reader, decoder: Any) -> None:
     changes = {} if decoder is None else {"model_name": "unknown"}
     found = shown(reader, decoder, **changes)
-    reason = "no tokenizer was asked for" if decoder is None else "there is no tokenizer of unknown."
+    reason = "no tokenizer was given" if decoder is None else "there is no tokenizer of unknown."
     for text in (found.html, found.markdown):
         assert text.count("How tokens were accepted is not shown") == 1
         assert reason in text

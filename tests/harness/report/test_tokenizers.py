@@ -98,9 +98,9 @@ def test_what_cannot_be_had_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", refuse)
     with pytest.raises(InvalidInputError, match=r"tokenizer of 'someone/model' .* no such model\. Check"):
         token_texts("someone/model", [], [1])
-    with pytest.raises(InvalidInputError, match="could not be had"):
+    with pytest.raises(InvalidInputError, match="cannot be loaded"):
         token_texts(str(tmp_path), [], [1])
-    with pytest.raises(InvalidInputError, match="could not be had"):
+    with pytest.raises(InvalidInputError, match="cannot be loaded"):
         token_texts(str(tmp_path / "missing.gguf"), [], [1])
     with pytest.raises(InvalidInputError, match="at least 0; got -1"):
         token_texts(FAKE, [], [-1])

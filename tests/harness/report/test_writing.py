@@ -109,5 +109,5 @@ def test_a_crash_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_file_where_a_folder_should_be_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("")
-    with pytest.raises(OutputError, match=r"tables cannot be written: .*Name another folder"):
+    with pytest.raises(OutputError, match=r"tables cannot be written: .*Choose another folder"):
         write_report(report(), tmp_path, force=True)

@@ -113,16 +113,26 @@ def broken(count: int) -> FeatureArray:
 @pytest.mark.parametrize(
     ("human", "generated", "settings", "message"),
     [
-        (draw(1, 4, 0), draw(20, 4, 1), {}, "at least two human texts with two generated ones; got 1 and 20"),
+        (draw(1, 4, 0), draw(20, 4, 1), {}, "at least two human and two generated texts; got 1 and 20"),
         (draw(20, 4, 0), draw(0, 4, 1), {}, "got 20 and 0"),
-        (draw(20, 4, 0), draw(20, 5, 1), {}, r"one width.*\(20, 4\) \(human\) and \(20, 5\) \(generated\)"),
-        (draw(20, 4, 0), draw(20, 4, 1)[0], {}, r"two tables.*\(4,\) \(generated\)"),
+        (
+            draw(20, 4, 0),
+            draw(20, 5, 1),
+            {},
+            r"the same width.*\(20, 4\) \(human\) and \(20, 5\) \(generated\)",
+        ),
+        (draw(20, 4, 0), draw(20, 4, 1)[0], {}, r"two matrices.*\(4,\) \(generated\)"),
         (broken(3), draw(20, 4, 1), {}, "finite; those of 3 of 20 human texts are not"),
         (draw(20, 4, 1), broken(2), {}, "finite; those of 2 of 20 generated texts are not"),
         (draw(20, 4, 0), draw(10, 4, 1), {"buckets": 31}, "got 31 buckets for 20 human and 10 generated"),
         (np.ones((20, 4), np.float32), np.ones((10, 4), np.float32), {}, "all 20 human and 10 generated"),
         # Multiples of one vector are the same once they have length one.
-        (np.outer(np.arange(1, 21), [1, 2, 3]), np.outer(np.arange(1, 11), [1, 2, 3]), {}, "the same way"),
+        (
+            np.outer(np.arange(1, 21), [1, 2, 3]),
+            np.outer(np.arange(1, 11), [1, 2, 3]),
+            {},
+            "have one direction",
+        ),
     ],
 )
 def test_what_cannot_be_clustered_is_refused(

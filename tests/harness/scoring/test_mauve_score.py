@@ -141,12 +141,12 @@ def several() -> tuple[FeatureArray, FeatureArray, IntArray, IntArray]:
 
 def by_hand(texts: tuple[FeatureArray, FeatureArray, IntArray, IntArray], weights: FloatArray) -> FloatArray:
     """The mean over seeds for each row of weights, each text written down as often as its prefix counts."""
-    human, generated, human_places, generated_places = texts
+    human, generated, human_prefixes, generated_prefixes = texts
     found = np.zeros(len(weights))
     for labels in cluster(human, generated, SETTINGS):
         for row, weight in enumerate(weights):
             histograms = []
-            for side, places in ((labels.human, human_places), (labels.generated, generated_places)):
+            for side, places in ((labels.human, human_prefixes), (labels.generated, generated_prefixes)):
                 repeated = [
                     label
                     for label, place in zip(side, places, strict=True)
@@ -199,21 +199,21 @@ def test_nothing_is_written_past_python(capfd: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("human_places", "generated_places", "message"),
+    ("human_prefixes", "generated_prefixes", "message"),
     [
-        (np.arange(19), np.arange(20), r"human places must be one integer for each of the 20.*\(19,\)"),
-        (np.arange(20), np.arange(40).reshape(20, 2), r"generated places .*\(20, 2\)"),
-        (np.arange(20), np.arange(20) / 2, "generated places .* got an array of float64"),
-        (np.arange(20) + 1, np.arange(20), r"human places must lie in \[0, 20\).*got 1 to 20"),
-        (np.arange(20), np.arange(20) - 1, r"generated places must lie in \[0, 20\).*got -1 to 18"),
+        (np.arange(19), np.arange(20), r"human_prefixes must be one integer for each of the 20.*\(19,\)"),
+        (np.arange(20), np.arange(40).reshape(20, 2), r"generated_prefixes .*\(20, 2\)"),
+        (np.arange(20), np.arange(20) / 2, "generated_prefixes .* got an array of float64"),
+        (np.arange(20) + 1, np.arange(20), r"human_prefixes must lie in \[0, 20\).*got 1 to 20"),
+        (np.arange(20), np.arange(20) - 1, r"generated_prefixes must lie in \[0, 20\).*got -1 to 18"),
     ],
 )
-def test_places_that_are_no_prefixes_are_refused(
-    human_places: Any, generated_places: Any, message: str
+def test_an_invalid_index_of_prefixes_raises(
+    human_prefixes: Any, generated_prefixes: Any, message: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
         mauve_scores(
-            draw(20, 4, 0), draw(20, 4, 1), human_places, generated_places, SETTINGS, Resampling(20, 5)
+            draw(20, 4, 0), draw(20, 4, 1), human_prefixes, generated_prefixes, SETTINGS, Resampling(20, 5)
         )
 
 

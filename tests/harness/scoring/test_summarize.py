@@ -124,7 +124,7 @@ def test_one_prefix_says_nothing_about_others() -> None:
 
 
 def test_a_resampling_of_other_prefixes_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="that the texts continue, 6; got one of 7"):
+    with pytest.raises(InvalidInputError, match="as many prefixes as the texts, 6; got one of 7"):
         summarize([RATIO], TEXTS, Resampling(7, 10))
 
 

@@ -83,12 +83,12 @@ def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("results.db", "a database is named by a URL; got 'results.db'. Use sqlite:///results.db"),
+        ("results.db", "the database must be a URL; got 'results.db'. Use sqlite:///results.db"),
         ("mysql://localhost/x", "must be SQLite or PostgreSQL; got 'mysql'"),
         ("postgresql+psycopg2://localhost/x", "must be SQLite or PostgreSQL; got 'postgresql+psycopg2'"),
-        ("postgresql://localhost:abc/x", "a database is named by a URL; got 'postgresql://localhost:abc/x'."),
-        ("sqlite://", "SQLite needs a file"),
-        ("sqlite:///:memory:", "SQLite needs a file"),
+        ("postgresql://localhost:abc/x", "the database must be a URL; got 'postgresql://localhost:abc/x'."),
+        ("sqlite://", "SQLite database must be a file"),
+        ("sqlite:///:memory:", "SQLite database must be a file"),
     ],
 )
 def test_addresses(address: str, sentence: str) -> None:

@@ -304,7 +304,7 @@ def test_unusable_leases_are_refused(store: Store) -> None:
         store.renew([], 0.0)
     with pytest.raises(InvalidInputError, match="owner"):
         store.claim("", 1, 600.0)
-    with pytest.raises(InvalidInputError, match="all 3 leases or none; got 2"):
+    with pytest.raises(InvalidInputError, match="each of 3 leases, or none; got 2"):
         store.claim("a", 3, 600.0, workers=["node:1", "node:2"])
     with pytest.raises(InvalidInputError, match="max_failures"):
         RetryPolicy(max_failures=0)

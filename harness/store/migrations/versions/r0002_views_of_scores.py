@@ -1,4 +1,4 @@
-"""Views anew: hrr_view without the likelihood of continuations, scores_view with what intervals are over."""
+"""New views: hrr_view without the likelihood of continuations, scores_view with what intervals are over."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Change no table: views are made anew after every migration."""
+    """Change no table: views are created again after every migration."""

@@ -47,8 +47,8 @@ def test_every_token_has_a_bar_and_every_method_a_mark(panels: list[Panel]) -> N
     axes = figure.axes
     assert len(axes) == 2 * len(panels) + 1
     for panel, bars, marks in zip(panels, axes[0:6:2], axes[1:6:2], strict=True):
-        assert [bar.get_width() for bar in bars.patches] == [row.probability for row in panel.found.rows]
-        judged = [verdict_words(row, panel.found.methods)[2] for row in panel.found.rows]
+        assert [bar.get_width() for bar in bars.patches] == [row.probability for row in panel.tokens.rows]
+        judged = [verdict_words(row, panel.tokens.methods)[2] for row in panel.tokens.rows]
         assert [bool(bar.get_hatch()) for bar in bars.patches] == [word in ("no", "?") for word in judged]
         shown = {}
         for line in marks.get_lines():
@@ -56,8 +56,8 @@ def test_every_token_has_a_bar_and_every_method_a_mark(panels: list[Panel]) -> N
             shown.update({(y, x): word for x, y in zip(*line.get_data(), strict=True)})
         assert shown == {
             (y, x): word
-            for y, row in enumerate(panel.found.rows)
-            for x, word in enumerate(verdict_words(row, panel.found.methods))
+            for y, row in enumerate(panel.tokens.rows)
+            for x, word in enumerate(verdict_words(row, panel.tokens.methods))
         }
         assert [text.get_text() for text in marks.texts] == ["η", "BA-ε", "BA-η", "typical"]
 
@@ -82,7 +82,7 @@ def test_the_picture_says_what_it_shows(panels: list[Panel]) -> None:
     picture = acceptance(panels)
     assert picture.paper == "Figures 1 and 4 of the paper"
     assert "solid where ba-eta=0.2 accepts" in picture.caption
-    own = [verdict_words(row, panels[0].found.methods)[2] for row in panels[0].found.rows]
+    own = [verdict_words(row, panels[0].tokens.methods)[2] for row in panels[0].tokens.rows]
     said = f"after 'Taylor', ba-eta=0.2 accepts {own.count('yes')} for their probability"
     assert said in picture.alternative
     ElementTree.fromstring(picture.svg)
@@ -90,7 +90,7 @@ def test_the_picture_says_what_it_shows(panels: list[Panel]) -> None:
 
 
 def test_plain_methods_alone_can_be_drawn(panels: list[Panel]) -> None:
-    found = panels[0].found
+    found = panels[0].tokens
     rows = tuple(replace(row, verdicts=row.verdicts[:1]) for row in found.rows)
     plain = Panel("Taylor", NextTokens(found.entropy, found.methods[:1], rows), panels[0].texts)
     assert "hatched" not in acceptance([plain]).caption
@@ -101,8 +101,8 @@ def test_panels_that_do_not_fit_are_refused(panels: list[Panel]) -> None:
         acceptance([])
     with pytest.raises(InvalidInputError, match="7 texts for 8 tokens after 'Taylor'"):
         acceptance([replace(panels[0], texts=panels[0].texts[1:])])
-    found = panels[1].found
+    found = panels[1].tokens
     rows = tuple(replace(row, verdicts=row.verdicts[:1]) for row in found.rows)
-    fewer = replace(panels[1], found=NextTokens(found.entropy, found.methods[:1], rows))
+    fewer = replace(panels[1], tokens=NextTokens(found.entropy, found.methods[:1], rows))
     with pytest.raises(InvalidInputError, match="the same methods"):
         acceptance([panels[0], fewer])

@@ -27,9 +27,11 @@ def test_outputs_are_the_softmax_of_the_weights(shapes: toy.Shapes) -> None:
 
 
 def test_the_line_keeps_what_the_weights_see(shapes: toy.Shapes) -> None:
-    assert shapes.alike.sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert shapes.alike @ WEIGHT == pytest.approx([shapes.output @ WEIGHT] * 2)
-    assert shapes.alike.min(axis=1) == pytest.approx([0.0, 0.0], abs=1e-12), "it ends at the edges"
+    assert shapes.indistinguishable.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert shapes.indistinguishable @ WEIGHT == pytest.approx([shapes.output @ WEIGHT] * 2)
+    assert shapes.indistinguishable.min(axis=1) == pytest.approx([0.0, 0.0], abs=1e-12), (
+        "it ends at the edges"
+    )
 
 
 def test_the_area_is_what_truncation_allows(shapes: toy.Shapes) -> None:
@@ -47,7 +49,7 @@ def test_the_area_is_what_truncation_allows(shapes: toy.Shapes) -> None:
 
 
 def test_the_witness_is_where_line_and_area_meet_the_edge_of_token_1(shapes: toy.Shapes) -> None:
-    ends = sorted(map(tuple, shapes.alike))
+    ends = sorted(map(tuple, shapes.indistinguishable))
     assert shapes.witness == pytest.approx(ends[0], abs=1e-9)
     assert shapes.witness[0] == 0.0
     assert (shapes.witness <= 1.9 * shapes.output).all()

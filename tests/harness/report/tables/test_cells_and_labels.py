@@ -51,7 +51,7 @@ def test_a_number_with_an_interval_without_one_and_none_at_all() -> None:
         "so; 95% interval 1 to 3 over resampled prefixes (1000)",
     )
     assert number_cell(Estimate(2.0, (interval,)), [], "so", plain=True).text == "2.00"
-    assert number_cell(Estimate(2.0), [], "so") == Cell("2.00", 2.0, how="so; there is no interval")
+    assert number_cell(Estimate(2.0), [], "so") == Cell("2.00", 2.0, how="so; no interval")
     assert number_cell(Estimate(math.nan), ["a"], "so") == Cell(NOT_DEFINED, jobs=("a",), how="so")
 
 

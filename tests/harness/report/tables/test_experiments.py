@@ -95,8 +95,10 @@ def test_eta_is_in_order_with_its_match_beside_it() -> None:
     assert [line.label for line in table.rows] == ["0.001", "0.02"]
     rate, plain, matched, aware, gap = row(table, "0.02").cells
     measured = sources.measurement(sources.results.measured[0])
-    refused = [get_rule_form("eta").rejects(one, 0.02) for one in measured.critical_parameters("eta").certain]
-    assert rate.value == pytest.approx(100 * sum(map(bool, refused)) / len(measured))
+    rejected = [
+        get_rule_form("eta").rejects(one, 0.02) for one in measured.critical_parameters("eta").certain
+    ]
+    assert rate.value == pytest.approx(100 * sum(map(bool, rejected)) / len(measured))
     assert rate.jobs == ("m-fake",)
     assert (plain.value, aware.value, gap.value) == pytest.approx((80, 90, 10))
     assert (matched.text, matched.jobs) == ("0.1", ("m-fake",))

@@ -58,9 +58,9 @@ def test_what_cannot_be_reached_is_said_and_so_is_the_most_that_can() -> None:
     assert [row.cells[column].text for row in table.rows[2:]] == ["out of reach"] * 4
     assert table.rows[0].cells[column].value is not None
     assert table.rows[3].cells[column].value is None
-    assert "refuses 20% of these tokens" in table.rows[3].cells[column].how
-    assert table.notes[0].startswith("BA-nucleus with 20 constraints refuses 12.0% at most (95% interval")
-    assert table.notes[0].endswith("the paper has about 28% (appendix D, Figure 8).")
+    assert "rejects 20% of these tokens" in table.rows[3].cells[column].how
+    assert table.notes[0].startswith("BA-nucleus with 20 constraints rejects at most 12.0% (95% interval")
+    assert table.notes[0].endswith("in the paper, about 28% (appendix D, Figure 8).")
 
 
 def test_without_a_basis_only_plain_rules_have_columns() -> None:

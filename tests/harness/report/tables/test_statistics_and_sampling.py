@@ -69,9 +69,9 @@ def test_shares_and_counts_of_sampling() -> None:
     cells = dict(zip(table.columns[1:], table.rows[0].cells, strict=True))
     assert cells["by threshold"].text == "0.950"
     assert cells["by threshold"].low is not None
-    assert cells["solver ms a token"].value == pytest.approx(1.0)  # a second over 1,000 tokens
-    assert cells["solver ms a token"].jobs == ("g-score-fake-test-eta=0.002-0",)
-    assert cells["pivots a program"].text == "30.0"
+    assert cells["solver ms per token"].value == pytest.approx(1.0)  # a second over 1,000 tokens
+    assert cells["solver ms per token"].jobs == ("g-score-fake-test-eta=0.002-0",)
+    assert cells["pivots per program"].text == "30.0"
 
 
 def test_both_fallbacks_are_added_resampling_by_resampling() -> None:
@@ -100,9 +100,9 @@ def test_what_is_not_known_or_not_defined() -> None:
     (table,) = sampling(sources)
     assert isinstance(table, Table)
     cells = dict(zip(table.columns[1:], table.rows[0].cells, strict=True))
-    assert cells["pivots a program"].text == "not defined"
-    assert cells["pivots a program"].value is None
-    assert cells["solver ms a token"] == Cell("")
+    assert cells["pivots per program"].text == "not defined"
+    assert cells["pivots per program"].value is None
+    assert cells["solver ms per token"] == Cell("")
     (table,) = sampling(replace(sources, cost=lambda result: Cost(0, 0.0)))
     assert isinstance(table, Table)
     assert table.rows[0].cells[-1].text == "not defined"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from harness.report.paper_next_tokens import NEXT_TOKENS
-from harness.report.with_model.paper_tables import paper_table
+from harness.report.with_model.next_tokens import paper_table
 from harness.report.with_model.prompts import PROMPTS
 
 

@@ -124,7 +124,9 @@ def test_impossible_requests_are_refused(fake: LanguageModel, documents: list[To
         ask([])
     with pytest.raises(InvalidInputError, match="each at least 1; got \\[0, 5\\]"):
         ask([0, 5])
-    with pytest.raises(InvalidInputError, match=r"plain rules alone; got ba-eta=0\.2.*Give eta=0\.2"):
+    with pytest.raises(
+        InvalidInputError, match=r"only be computed for plain rules; got ba-eta=0\.2.*Give eta=0\.2"
+    ):
         ask([5], "ba-eta=0.2")
     with pytest.raises(InvalidInputError, match="tolerance must lie in"):
         ask([5], tolerance=1e-9)

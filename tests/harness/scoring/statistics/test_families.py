@@ -87,7 +87,7 @@ def test_one_value_is_left_for_each_block(family: str) -> None:
         if isinstance(statistic, Whole):
             assert statistic.left_out.shape == (20,)
         else:
-            assert statistic.at(resampling.left_out(), texts.places).shape == (20,)
+            assert statistic.at(resampling.left_out(), texts.prefix_index).shape == (20,)
 
 
 @pytest.mark.parametrize("family", NAMES)

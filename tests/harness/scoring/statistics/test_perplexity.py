@@ -32,7 +32,9 @@ def test_tokens_in_any_order_and_prefixes_by_their_weight() -> None:
     statistic = find("perplexity", "perplexity", texts)
     assert isinstance(statistic, Ratio)
     drawn = [log for row, log in zip(rows, logs, strict=True) for _ in range(weights[places[row]])]
-    assert statistic.at(weights[None].astype(float), texts.places) == pytest.approx(math.exp(-np.mean(drawn)))
+    assert statistic.at(weights[None].astype(float), texts.prefix_index) == pytest.approx(
+        math.exp(-np.mean(drawn))
+    )
 
 
 def test_blocks_left_out() -> None:

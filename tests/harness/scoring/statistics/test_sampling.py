@@ -77,7 +77,7 @@ def test_resampled_by_prefix_not_by_text() -> None:
     weights[0, [0, 5]] = [2, 1]
     first, other = texts.traces[0], texts.traces[5]
     expected = (2 * first.programs.sum() + other.programs.sum()) / (2 * len(first) + len(other))
-    assert statistic.at(weights, texts.places) == pytest.approx(expected)
+    assert statistic.at(weights, texts.prefix_index) == pytest.approx(expected)
 
 
 def test_plain_rules_solve_no_programs() -> None:

@@ -62,9 +62,9 @@ def test_several_texts_of_a_prefix_and_weights() -> None:
     statistic = find("self-bleu", "self-bleu", texts)
     assert isinstance(statistic, Ratio)
     weights = np.random.default_rng(0).integers(3, size=(1, 25)).astype(float)
-    of_texts = weights[0, texts.places] * statistic.denominators
+    of_texts = weights[0, texts.prefix_index] * statistic.denominators
     expected = np.average(statistic.numerators, weights=of_texts)
-    assert statistic.at(weights, texts.places) == pytest.approx(expected)
+    assert statistic.at(weights, texts.prefix_index) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("ids", [[3], [3, 4], [3, 4, 3], [1, 2, 3, 4], [1, 2, 1, 2, 1, 2, 5]])

@@ -28,7 +28,7 @@ def make_texts(
     where = np.array(range(count) if places is None else places, dtype=np.int64)
     return TextSet(
         prefixes=count if prefixes is None else prefixes,
-        places=where,
+        prefix_index=where,
         token_ids=tuple(np.array(ids, dtype=np.int64) for ids in token_ids),
         ended=np.array([False] * count if ended is None else ended, dtype=np.bool_),
         likelihood=TokenLikelihood(
@@ -86,7 +86,7 @@ def value_of(family: str, name: str, texts: TextSet) -> float:
     statistic = find(family, name, texts)
     if isinstance(statistic, Whole):
         return statistic.value
-    return float(statistic.at(np.ones((1, texts.prefixes)), texts.places)[0])
+    return float(statistic.at(np.ones((1, texts.prefixes)), texts.prefix_index)[0])
 
 
 def left_out_of(family: str, name: str, texts: TextSet, resampling: Resampling) -> FloatArray:
@@ -94,12 +94,12 @@ def left_out_of(family: str, name: str, texts: TextSet, resampling: Resampling) 
     statistic = find(family, name, texts, resampling)
     if isinstance(statistic, Whole):
         return statistic.left_out
-    return statistic.at(resampling.left_out(), texts.places)
+    return statistic.at(resampling.left_out(), texts.prefix_index)
 
 
 def remaining(texts: TextSet, resampling: Resampling) -> list[list[list[int]]]:
     """For each block, the token ids of the texts that are not in it."""
-    blocks = resampling.blocks()[texts.places]
+    blocks = resampling.blocks()[texts.prefix_index]
     return [
         [ids.tolist() for ids, block in zip(texts.token_ids, blocks, strict=True) if block != left_out]
         for left_out in range(resampling.block_count)

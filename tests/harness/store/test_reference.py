@@ -15,8 +15,8 @@ from bat.rules import get_rule
 from harness.jobs import JobKind
 from harness.jobs.rows import MeasurementRows
 from harness.store import Store, open_reader
-from harness.store.document import render
 from harness.store.queries import QUERIES, NamedQuery
+from harness.store.reference import render
 from harness.store.tables import Base
 from harness.store.tables.texts import STOP_REASONS
 from harness.store.views import ALL
@@ -31,7 +31,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "database.md"
 
 def test_the_page_is_what_the_code_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == render(), (
-        "run: python -m harness.store.document docs/database.md"
+        "run: python -m harness.store.reference docs/database.md"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a database reports, in one sentence that says what to do next."""
+"""Errors of a database, turned into one sentence that says what to do next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from harness.store.addresses import file_of, shown
 from harness.store.errors import StoreError, StoreUnavailableError
 
-_RESUME = "Run the same command again afterwards: what was committed is kept."
+_RESUME = "Then run the same command again to resume; committed results are kept."
 
 # Beginnings of SQLite's error names, https://www.sqlite.org/rescode.html.
 _SQLITE_SENTENCES = {
@@ -20,23 +20,23 @@ _SQLITE_SENTENCES = {
     "SQLITE_CORRUPT": "the database {path} is damaged ({detail}). Restore a copy, or start another one.",
     "SQLITE_READONLY": "the database {path} must be writable; it is not. Check who owns it and its folder.",
     "SQLITE_CANTOPEN": "the database {path} cannot be opened or created. Check who owns it and its folder.",
-    "SQLITE_FULL": "the disk of the database {path} is full. Make room. " + _RESUME,
+    "SQLITE_FULL": "the disk of the database {path} is full. Free some space. " + _RESUME,
     "SQLITE_IOERR": "the disk of the database {path} cannot be read or written ({detail}). " + _RESUME,
-    "SQLITE_BUSY": "the database {path} is being written by another process that does not finish. "
+    "SQLITE_BUSY": "another process is writing the database {path} and does not finish. "
     "Find it, for example with: fuser {path}",
 }
 
 # Codes of PostgreSQL, https://www.postgresql.org/docs/current/errcodes-appendix.html.
 _POSTGRESQL_SENTENCES = {
-    "53100": "the disk of the database {url} is full. Make room. " + _RESUME,
-    "25006": "the database {url} only takes questions here, no changes.",
+    "53100": "the disk of the database {url} is full. Free some space. " + _RESUME,
+    "25006": "the database {url} is read-only here.",
     "42501": "the user of {url} must be allowed to create and write tables ({detail}).",
 }
 
 
 @contextmanager
 def explained(url: URL) -> Iterator[None]:
-    """Turn what the database raises inside into a StoreError."""
+    """Turn a database exception raised inside into a StoreError."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
@@ -44,10 +44,10 @@ def explained(url: URL) -> Iterator[None]:
 
 
 def detail_of(error: DBAPIError | sqlite3.Error) -> str:
-    """The first line of what the database itself said."""
+    """The first line of the database's own message."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     if getattr(cause, "sqlite_errorname", "") == "SQLITE_AUTH":
-        return "it would open or make another file"  # the one thing that harness.store.engine forbids
+        return "it would open or create another file"  # the only thing that harness.store.engine forbids
     return next(iter(str(cause).strip().splitlines()), type(cause).__name__).rstrip(".")
 
 
@@ -59,15 +59,15 @@ def explain(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
         for beginning, sentence in _SQLITE_SENTENCES.items():
             if name.startswith(beginning):
                 return StoreUnavailableError(sentence.format(path=file_of(url), detail=detail))
-        return StoreError(f"the database {file_of(url)} refused: {detail}.")
+        return StoreError(f"the database {file_of(url)} reported an error: {detail}.")
     code = getattr(cause, "sqlstate", None)
     if code in _POSTGRESQL_SENTENCES:
         return StoreUnavailableError(_POSTGRESQL_SENTENCES[code].format(url=shown(url), detail=detail))
-    # Psycopg knows no code for a server that it never reached; class 08 and 57P are connections that broke.
+    # Psycopg has no code for a server that it never reached; classes 08 and 57P are broken connections.
     lost = type(cause).__name__ == "OperationalError" and code is None
     if lost or (code or "").startswith(("08", "57P", "28", "3D")):
         return StoreUnavailableError(
-            f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server runs, and the "
-            "address, user and database."
+            f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server is running, and "
+            "check the address, user and database."
         )
-    return StoreError(f"the database {shown(url)} refused: {detail}.")
+    return StoreError(f"the database {shown(url)} reported an error: {detail}.")

@@ -1,6 +1,6 @@
 """The schema for people and for editors, made from the schema itself.
 
-`python -m harness.config.document`, in the project's folder, writes the reference part of docs/sweeps.md and
+`python -m harness.config.reference`, in the project's folder, writes the reference part of docs/sweeps.md and
 configs/sweep.schema.json anew. A test checks that both are current.
 """
 
@@ -19,7 +19,7 @@ from harness.config.sections import Section
 
 GUIDE = Path("docs/sweeps.md")
 SCHEMA = Path("configs/sweep.schema.json")
-BEGIN = "<!-- What follows is made by `python -m harness.config.document`. Do not edit it here. -->"
+BEGIN = "<!-- What follows is made by `python -m harness.config.reference`. Do not edit it here. -->"
 
 
 def json_schema() -> str:

@@ -1,4 +1,4 @@
-"""Results read back as what the workers made of them, one job at a time."""
+"""Results of jobs read back from their rows, one job at a time. harness.store.results writes the rows."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, func, select
 
-from bat.errors import InvalidInputError
 from bat.random import Key
-from harness.jobs.rows import GenerationEntry, PrefixEntry
+from harness.jobs.rows import GenerationEntry
 from harness.scoring.scores import ScoreEntry
-from harness.store.records import GeneratedText, StoredPrefixSet
+from harness.store.records import GeneratedText
 from harness.store.results import BOUNDS, MEASURED
 from harness.store.tables import (
     FeatureRow,
     GenerationRow,
     MeasurementRow,
     MeasurementThresholdRow,
-    PrefixRow,
-    PrefixSetRow,
     ScoreRow,
     TokenTraceRow,
 )
@@ -41,12 +38,12 @@ def read_measurement(connection: Connection, key: int) -> Measurement:
         .where(MeasurementThresholdRow.job_key == key)
         .order_by(MeasurementThresholdRow.constraints, MeasurementThresholdRow.item)
     ).all()
-    by_size: dict[int, list[Sequence[Any]]] = {}
-    for size, *values in bounds:
-        by_size.setdefault(size, []).append(values)
+    by_constraints: dict[int, list[Sequence[Any]]] = {}
+    for constraints, *values in bounds:
+        by_constraints.setdefault(constraints, []).append(values)
     thresholds = {
-        size: Thresholds(**_columns(BOUNDS, values))  # each has a row for each token
-        for size, values in by_size.items()
+        constraints: Thresholds(**_columns(BOUNDS, values))  # each has a row for each token
+        for constraints, values in by_constraints.items()
     }
     return Measurement(**_columns(MEASURED, rows), thresholds=thresholds)
 
@@ -82,7 +79,7 @@ def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:
 
 
 def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedText]:
-    """The texts of a generate job, without what happened at their tokens."""
+    """The texts of a generate job, without their traces."""
     rows = connection.execute(
         select(
             GenerationRow.item,
@@ -98,7 +95,7 @@ def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedT
 
 
 def read_solver_cost(connection: Connection, key: int) -> tuple[int, float]:
-    """Tokens of a generate job, and seconds spent on its programs."""
+    """The number of tokens of a generate job, and the seconds spent on its linear programs."""
     sums = func.sum(GenerationRow.token_count), func.sum(GenerationRow.solver_seconds)
     tokens, seconds = connection.execute(select(*sums).where(GenerationRow.job_key == key)).one()
     return int(tokens or 0), float(seconds or 0.0)
@@ -117,51 +114,5 @@ def read_scores(connection: Connection, key: int) -> list[ScoreEntry]:
     """The result of a score job, by name."""
     columns = (ScoreRow.name, ScoreRow.value, ScoreRow.low, ScoreRow.high, ScoreRow.detail)
     rows = connection.execute(select(*columns).where(ScoreRow.job_key == key))
-    # Sorted here: databases differ in what comes first.
+    # Sorted here, because databases sort text differently.
     return sorted((ScoreEntry(*row) for row in rows), key=lambda entry: entry.name)
-
-
-def find_prefix_set(connection: Connection, prefix_set_id: str) -> int | None:
-    """The key of a set of prefixes."""
-    return connection.scalar(select(PrefixSetRow.key).where(PrefixSetRow.id == prefix_set_id))
-
-
-def get_prefix_set(connection: Connection, prefix_set_id: str) -> StoredPrefixSet:
-    """What a set of prefixes is of, and how many it has."""
-    key = find_prefix_set(connection, prefix_set_id)
-    if key is None:
-        raise _no_such_set(prefix_set_id)
-    columns = PrefixSetRow.id, PrefixSetRow.corpus, PrefixSetRow.revision, PrefixSetRow.split
-    row = connection.execute(select(*columns).where(PrefixSetRow.key == key)).one()
-    count = connection.scalar(select(func.count()).where(PrefixRow.prefix_set_key == key))
-    return StoredPrefixSet(*row, prefixes=int(count or 0))
-
-
-def _no_such_set(prefix_set_id: str) -> InvalidInputError:
-    return InvalidInputError(f"the set of prefixes {prefix_set_id} is not in this database.")
-
-
-def read_prefixes(
-    connection: Connection, prefix_set_id: str, start: int, stop: int | None
-) -> list[PrefixEntry]:
-    """Prefixes of a set, from one position up to another."""
-    key = find_prefix_set(connection, prefix_set_id)
-    if key is None:
-        raise _no_such_set(prefix_set_id)
-    statement = (
-        select(
-            PrefixRow.id,
-            PrefixRow.token_ids,
-            PrefixRow.text,
-            PrefixRow.continuation_ids,
-            PrefixRow.continuation,
-        )
-        .where(PrefixRow.prefix_set_key == key, PrefixRow.item >= start)
-        .order_by(PrefixRow.item)
-    )
-    if stop is not None:
-        statement = statement.where(PrefixRow.item < stop)
-    return [
-        PrefixEntry(row.id, tuple(row.token_ids), row.text, tuple(row.continuation_ids), row.continuation)
-        for row in connection.execute(statement)
-    ]

@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from harness.config import load_config, parse_config
-from harness.config.document import GUIDE, SCHEMA, json_schema, reference, with_reference
+from harness.config.reference import GUIDE, SCHEMA, json_schema, reference, with_reference
 from harness.config.schema import SweepConfig
 from tests.harness.config.sweeps import ROOT
 
-ADVICE = "Run `python -m harness.config.document`."
+ADVICE = "Run `python -m harness.config.reference`."
 
 
 def test_the_guide_is_current() -> None:
