@@ -15,6 +15,10 @@ class Stop:
     def __init__(self) -> None:
         self.asked = False
 
+    def request(self) -> None:
+        """Stop once the running jobs are finished. Any thread may call this."""
+        self.asked = True
+
     @contextmanager
     def listening(self, told: Callable[[], None]) -> Iterator[Stop]:
         """Listen to SIGINT and SIGTERM: the first calls `told`, the second raises KeyboardInterrupt."""

@@ -107,6 +107,11 @@ class RunStatus:
     open_parameters: tuple[str, ...]  # that results have still to decide, by their names in resolutions
     unresolvable: tuple[tuple[str, str], ...]  # parameters that results do not settle, and why
 
+    def __str__(self) -> str:
+        from harness.status.verdict import say
+
+        return say(self)
+
     def count(self, state: str) -> int:
         """Jobs of the whole run that are done, leased, waiting, blocked or failed; or their total."""
         return sum(getattr(counts, state) for counts in self.stages)

@@ -14,6 +14,9 @@ from harness.store.errors import NoStoreError, StoreUnavailableError
 
 EXAMPLES = "Use sqlite:///results.db or postgresql://user@host/database."
 
+# A URL, or the path of an SQLite file alone.
+Address = str | os.PathLike[str]
+
 # Set to 1 by somebody who knows that one machine alone opens the file.
 ALLOW_NETWORK_FOLDER = "BAT_HARNESS_ALLOW_NETWORK_DB"
 
@@ -26,10 +29,11 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 _LEAST_FREE_BYTES = 32 * 2**20
 
 
-def parse_address(address: str) -> URL:
-    """The address with its driver, or an error that shows how one is written."""
+def parse_address(address: Address) -> URL:
+    """The URL of a database, with its driver; what is not a URL is the path of an SQLite file."""
+    address = os.fspath(address)
     try:
-        url = make_url(address)
+        url = make_url(address if "://" in address else f"sqlite:///{address}")
     except (ArgumentError, ValueError):  # a port that is no number, for one
         raise InvalidInputError(f"a database is named by a URL; got {address!r}. {EXAMPLES}") from None
     backend, _, driver = url.drivername.partition("+")
