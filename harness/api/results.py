@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from bat.errors import InvalidInputError
 from harness.api import queries
 from harness.api.estimates import estimate_rows
 from harness.api.frames import settings_frame, to_frame, tokens_frame, with_types
@@ -57,7 +58,7 @@ class RunResults:
     """
 
     def __init__(self, reader: Reader, runs: Sequence[Run]) -> None:
-        self._reader, self._runs = reader, tuple(runs)
+        self._opened, self._runs = reader, tuple(runs)
         self._closing = weakref.finalize(self, reader.close)
 
     def __enter__(self) -> Self:
@@ -68,11 +69,17 @@ class RunResults:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{run.name} (run {run.id})" for run in self._runs) or "no runs"
-        return f"<results of {names} in {self._reader.address}>"
+        return f"<results of {names} in {self._opened.address}>"
 
     def close(self) -> None:
         """Release the database."""
         self._closing()
+
+    @property
+    def _reader(self) -> Reader:
+        if not self._closing.alive:
+            raise InvalidInputError("these results are closed. Open them again with harness.open_results.")
+        return self._opened
 
     @property
     def run_ids(self) -> tuple[int, ...]:

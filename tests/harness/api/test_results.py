@@ -274,6 +274,14 @@ def test_a_database_without_runs_and_one_that_is_not_there(tmp_path: Path) -> No
         harness.open_results(tmp_path / "other.db")
 
 
+def test_closed_results_say_so(finished: str) -> None:
+    with harness.open_results(finished) as opened:
+        assert not opened.scores().empty
+    with pytest.raises(harness.BatError, match="these results are closed"):
+        opened.scores()
+    assert "wider" in repr(opened)
+
+
 def test_the_database_is_released_with_the_object(finished: str) -> None:
     opened = harness.open_results(finished)
     closing = opened._closing
