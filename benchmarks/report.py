@@ -1,5 +1,5 @@
-"""A report and DataFrames of a run with a million rows of token traces: from a cold start, as a command or
-a new notebook makes them.
+"""A run with a million rows of token traces: its report, as the command makes it from a cold start, and its
+DataFrames, in a process that has the libraries loaded.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _figures() -> Iterator[Figure]:
 
 
 def _frames(address: str, rows: int) -> Iterator[Figure]:
-    """The time of a DataFrame of all tokens, with what it takes to import pandas and open the database."""
+    """The time of a DataFrame of all tokens, opening the database included, and of the smaller ones."""
     import harness
 
     group = "results as DataFrames"
