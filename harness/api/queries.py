@@ -26,8 +26,9 @@ JOIN instances ON instances.run_id = runs.id
 JOIN instance_jobs ON instance_jobs.instance_id = instances.id
 JOIN jobs ON jobs.key = instance_jobs.job_key"""
 
-SCORES = f"""{_SETTING}, scores.name AS score, scores.value, scores.low, scores.high,
-       scores.detail ->> 'source' AS interval_over, jobs.id AS job
+# Numbers come last, where a DataFrame that is too wide for the screen still shows them.
+SCORES = f"""{_SETTING}, jobs.id AS job, scores.detail ->> 'source' AS interval_over, scores.name AS score,
+       scores.value, scores.low, scores.high
 {_JOBS}
 JOIN scores ON scores.job_key = jobs.key
 WHERE {{condition}}
