@@ -1,4 +1,6 @@
-"""A report of a run with a million rows of token traces, as the command makes it from a cold start."""
+"""A run with a million rows of token traces: its report, as the command makes it from a cold start, and its
+DataFrames, in a process that has the libraries loaded.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +71,31 @@ def _figures() -> Iterator[Figure]:
             began = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             times.append(time.perf_counter() - began)
-    group = f"report, {rows:,} token-trace rows, {METHODS} methods, {MEASURED:,} human tokens"
-    best = min(times)
-    yield Figure(group, "bat-harness report, from start to end", best, "s", "", "< 20 s", best < 20.0)
+        group = f"report, {rows:,} token-trace rows, {METHODS} methods, {MEASURED:,} human tokens"
+        best = min(times)
+        yield Figure(group, "bat-harness report, from start to end", best, "s", "", "< 20 s", best < 20.0)
+        yield from _frames(address, rows)
+
+
+def _frames(address: str, rows: int) -> Iterator[Figure]:
+    """The time of a DataFrame of all tokens, opening the database included, and of the smaller ones."""
+    import harness
+
+    group = "results as DataFrames"
+    began = time.perf_counter()
+    with harness.open_results(address) as results:
+        tokens = results.tokens()
+        seconds = time.perf_counter() - began
+        if len(tokens) != rows:
+            raise RuntimeError(f"a DataFrame of {rows:,} tokens was to be timed, not of {len(tokens):,}")
+        size = tokens.memory_usage(deep=True).sum() / 1e6
+        name = f"tokens() of {rows:,} tokens"
+        yield Figure(group, name, seconds, "s", f"{size:.0f} MB", "< 10 s", seconds < 10.0)
+        for name in ("texts", "measurements", "scores", "estimates"):
+            call = getattr(results, name)
+            began = time.perf_counter()
+            count = len(call())
+            yield Figure(group, f"{name}() of {count:,} rows", time.perf_counter() - began, "s")
 
 
 def _run(folder: Path, address: str) -> int:

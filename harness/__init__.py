@@ -2,4 +2,75 @@
 
 The harness holds the command line, the plans, the database and the reports. It drives `workers`, which run
 the models, and never computes a sampling decision itself: that is the business of `bat`.
+
+load_sweep      a sweep from a YAML file or a mapping, checked
+plan_sweep      its jobs, and how much work is left
+run_sweep       run it, or resume it; Stop ends it early
+list_runs       the runs of a database
+get_status      how a run stands
+retry_failed    put failed jobs back into the queue
+open_results    scores, texts, tokens and human text as pandas DataFrames
+write_report    tables and figures as files
+
+Every error that a user can mend is a BatError with one sentence. `docs/notebook.md` has a worked example.
+A name is imported from its module when it is first used, so `import harness` is quick.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bat.errors import BatError as BatError
+    from harness.api.reports import WrittenReport as WrittenReport
+    from harness.api.reports import write_report as write_report
+    from harness.api.results import RunResults as RunResults
+    from harness.api.results import open_results as open_results
+    from harness.api.running import RunOutcome as RunOutcome
+    from harness.api.running import run_sweep as run_sweep
+    from harness.api.runs import RetryOutcome as RetryOutcome
+    from harness.api.runs import get_status as get_status
+    from harness.api.runs import list_runs as list_runs
+    from harness.api.runs import retry_failed as retry_failed
+    from harness.api.sweeps import SweepPlan as SweepPlan
+    from harness.api.sweeps import load_sweep as load_sweep
+    from harness.api.sweeps import plan_sweep as plan_sweep
+    from harness.config import SweepConfig as SweepConfig
+    from harness.driver.stopping import Stop as Stop
+    from harness.status.run_status import RunStatus as RunStatus
+
+# No public name is that of a subpackage here: importing that one would put it in the name's place.
+_MODULES = {
+    "BatError": "bat.errors",
+    "RetryOutcome": "harness.api.runs",
+    "RunOutcome": "harness.api.running",
+    "RunResults": "harness.api.results",
+    "RunStatus": "harness.status.run_status",
+    "Stop": "harness.driver.stopping",
+    "SweepConfig": "harness.config",
+    "SweepPlan": "harness.api.sweeps",
+    "WrittenReport": "harness.api.reports",
+    "get_status": "harness.api.runs",
+    "list_runs": "harness.api.runs",
+    "load_sweep": "harness.api.sweeps",
+    "open_results": "harness.api.results",
+    "plan_sweep": "harness.api.sweeps",
+    "retry_failed": "harness.api.runs",
+    "run_sweep": "harness.api.running",
+    "write_report": "harness.api.reports",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value  # found from now on without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

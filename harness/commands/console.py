@@ -124,19 +124,23 @@ class Bars:
         """Show (done, total) for each name."""
         for name, (done, total) in counts.items():
             if name not in self._tasks:
-                self._tasks[name] = self._progress.add_task(name, total=total)
+                self._tasks[name] = self._add(name, total)
             self._progress.update(self._tasks[name], completed=done, total=total)
 
     def begin(self, step: str) -> None:
         """Show a step that has no total, instead of the previous one."""
         self.end_step()
-        self._step = self._progress.add_task(step, total=None)
+        self._step = self._add(step, None)
 
     def end_step(self) -> None:
         """Remove the current step; only the bars with totals stay."""
         if self._step is not None:
             self._progress.remove_task(self._step)
             self._step = None
+
+    def _add(self, title: str, total: int | None) -> TaskID:
+        self._progress.start()  # only now: without any bar, nothing is drawn at all
+        return self._progress.add_task(title, total=total)
 
     def say(self, text: str, style: str = "") -> None:
         """Write a line above the bars, which would otherwise overwrite it."""
@@ -178,5 +182,8 @@ def growing_bars() -> Iterator[Bars | Lines]:
     if not console.is_terminal:
         yield Lines(console)
         return
-    with _progress() as progress:
+    progress = _progress()
+    try:
         yield Bars(progress)
+    finally:
+        progress.stop()

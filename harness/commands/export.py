@@ -41,12 +41,13 @@ def export(
         bat-harness export --output results
         bat-harness export demo --output results-csv --format csv --force
     """
+    from harness.api.runs import choose_run
     from harness.export.run_files import export_run
     from harness.export.tables import TABLES
     from harness.store import open_reader
 
     with open_reader(db) as reader, stages(transient=True) as stage:
-        chosen = options.choose_run(reader, run)
+        chosen = choose_run(reader, run)
         written = export_run(
             reader,
             chosen,

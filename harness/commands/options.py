@@ -1,15 +1,11 @@
-"""Options that several commands share, each described once, and the runs that they name."""
+"""Options that several commands share, each described once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from harness.store import Reader, Run
 
 DEFAULT_MODEL = "smollm2-135m"
 DEFAULT_DATABASE = "sqlite:///results.db"
@@ -64,17 +60,12 @@ NoDocumentStart = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with numbers in full precision.")]
 
 
-def _address(db: str) -> str:
-    return db if "://" in db else f"sqlite:///{db}"
-
-
 Database = Annotated[
     str,
     typer.Option(
         "--db",
         metavar="URL",
         envvar="BAT_HARNESS_DB",
-        callback=_address,
         help="The results database: sqlite:///FILE, FILE alone, or postgresql://USER@HOST/NAME.",
     ),
 ]
@@ -83,28 +74,3 @@ RunName = Annotated[
     typer.Argument(metavar="RUN", show_default=False, help="Name or number of a run; default: the latest."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-
-
-def choose_run(reader: Reader, name: str | None) -> Run:
-    """The run with that number or name; default: the latest run."""
-    from bat.errors import InvalidInputError
-
-    if name is None:
-        runs = reader.runs()
-        if not runs:
-            raise InvalidInputError(
-                f"{reader.address} has no run yet. Start one with: bat-harness run configs/demo.yaml "
-                f"--db {reader.address}"
-            )
-        return runs[0]
-    if name.isdecimal():
-        by_number = reader.find_run(int(name))  # before a run whose name is a number
-        if by_number is not None:
-            return by_number
-    return reader.get_run(name)
-
-
-def choose_runs(reader: Reader, names: Iterable[str]) -> list[Run]:
-    """The runs with those numbers or names, each once; default: the latest run."""
-    chosen = [choose_run(reader, name) for name in names] or [choose_run(reader, None)]
-    return list({run.id: run for run in chosen}.values())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +14,7 @@ from harness.commands.console import get_console, plain_table, stages
 from harness.words import counted, duration
 
 if TYPE_CHECKING:
-    from harness.config.expansion import MethodInstance
+    from harness.api.sweeps import SweepPlan
     from harness.planning.work import Work
 
 _SETTINGS_SHOWN = 5
@@ -44,58 +43,23 @@ def plan(
         bat-harness plan configs/demo.yaml
         bat-harness plan configs/smoke.yaml --calibrate --workers 8
     """
-    from harness.config import load_config
-    from harness.planning.finished import stored_identity
-    from harness.planning.materials import Materials
-    from harness.planning.planner import make_plan
-    from harness.planning.work import count_work, later_jobs, totals
-    from harness.store import NoStoreError, open_reader
+    from harness.api.sweeps import load_sweep, plan_sweep
 
-    config = load_config(sweep, overrides or ()).config
-    materials = Materials(config)
+    config = load_sweep(sweep, overrides or ())
     with stages(transient=True) as stage:
-        planning = stage("Planning", 1)
-        try:
-            reader = open_reader(db)
-        except NoStoreError:
-            reader = None
-        if reader is None:
-            made = make_plan(config, materials)
-            done: set[str] = set()
-        else:
-            with reader:
-                run = reader.find_run(config.name)
-                same = run is not None and run.config == stored_identity(config)
-                known = reader.resolutions(run.id) if run is not None and same else []
-                made = make_plan(config, materials, reader, known)
-                done = reader.done_ids([job.id for _, job in made.jobs])
-        later = later_jobs(materials, made)
-        planning(1)
-        rates = {}
-        if calibrate:
-            from harness.planning.calibration import calibrate as measure_rates
-
-            jobs = [job for _, job in (*made.jobs, *later) if job.id not in done]
-            rates = measure_rates(materials, jobs, partial(stage, "Calibrating"))
-    work = count_work(materials, made, later, done, rates)
+        made = plan_sweep(config, db, calibrate=calibrate, progress=stage)
     if as_json:
-        record = {
-            "work": [asdict(row) for row in work],
-            "totals": totals(work),
-            "unresolved": [str(instance.setting) for instance in made.awaiting],
-            "refused": made.unresolvable,
-        }
-        typer.echo(json.dumps(record, indent=2))
+        typer.echo(json.dumps(made.as_record(), indent=2))
         return
     console = get_console()
-    console.print(_table(work, workers))
-    for line in _notes(work, made.awaiting, workers, calibrated=calibrate):
+    console.print(_table(made.work, workers))
+    for line in _notes(made, workers):
         console.print(line, highlight=False)
     for name, reason in made.unresolvable.items():
         console.print(f"{name} cannot be resolved: {reason}", highlight=False, markup=False)
 
 
-def _table(work: list[Work], workers: int) -> Table:
+def _table(work: Sequence[Work], workers: int) -> Table:
     with_times = any(row.seconds is not None for row in work)
     table = plain_table()
     for name in ("stage", "work", "model"):
@@ -121,17 +85,18 @@ def _table(work: list[Work], workers: int) -> Table:
     return table
 
 
-def _notes(work: list[Work], awaiting: list[MethodInstance], workers: int, *, calibrated: bool) -> list[str]:
-    jobs, done, later = (sum(getattr(row, name) for row in work) for name in ("jobs", "done", "later"))
-    lines = [f"{counted(jobs, 'job')}, {done:,} of them done."]
-    if calibrated:
-        seconds = sum(row.seconds or 0.0 for row in work) / workers
-        lines.append(f"About {duration(seconds)} on {counted(workers, 'worker')} like this machine.")
-    else:
+def _notes(made: SweepPlan, workers: int) -> list[str]:
+    lines = [f"{counted(made.jobs, 'job')}, {made.done:,} of them done."]
+    if made.seconds is None:
         lines.append("To estimate the time, add --calibrate.")
-    if awaiting:
-        settings = list(dict.fromkeys(str(instance.setting) for instance in awaiting))
-        lines.append(f"{counted(later, 'job')} will be planned once results have resolved their parameters:")
+    else:
+        time = duration(made.seconds / workers)
+        lines.append(f"About {time} on {counted(workers, 'worker')} like this machine.")
+    if made.unresolved:
+        settings = list(dict.fromkeys(made.unresolved))
+        lines.append(
+            f"{counted(made.later, 'job')} will be planned once results have resolved their parameters:"
+        )
         lines += [f"  {setting}" for setting in settings[:_SETTINGS_SHOWN]]
         rest = len(settings) - _SETTINGS_SHOWN
         if rest > 0:

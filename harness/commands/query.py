@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 # Default limit of a table, for readability.
 _TABLE_ROWS = 100
 
-# The database connection is read-only anyway; these get a clearer message.
-_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "TRUNCATE"})
-
 
 def query(
     sql: Annotated[
@@ -97,6 +94,7 @@ def query(
 
 def _choose(sql: str | None, named: str | None) -> str:
     from bat.errors import InvalidInputError
+    from harness.api.queries import check_read_only
 
     if sql is None and named is None:
         raise InvalidInputError(
@@ -106,11 +104,7 @@ def _choose(sql: str | None, named: str | None) -> str:
     if sql is not None and named is not None:
         raise InvalidInputError("a query must be SQL or --name; got both. Leave one out.")
     statement = sql or named or ""
-    first = statement.split(maxsplit=1)[0].upper() if statement.strip() else ""
-    if first in _CHANGES:
-        raise InvalidInputError(
-            f"queries are read-only; got {first}, which would change the database. Use a SELECT statement."
-        )
+    check_read_only(statement)
     return statement
 
 

@@ -59,32 +59,28 @@ def report(
         bat-harness report --output report
         bat-harness report demo --output demo-report --with-model --force
     """
-    from harness.export.run_files import check_folder
-    from harness.report.building import build_report
-    from harness.report.writing import write_report
-    from harness.store import open_reader
+    from harness.api.reports import write_report
 
-    check_folder(output, force=force)
-    with open_reader(db) as reader, stages(transient=True) as stage:
-        chosen = options.choose_runs(reader, runs or ())
-        made = build_report(reader, chosen, device=device if with_model else None, stage=stage)
-        written = write_report(made, output, force=force)
-        address = reader.address
-    page = output / "report.html"
+    with stages(transient=True) as stage:
+        written = write_report(
+            db, output, runs, with_model=with_model, device=device, force=force, progress=stage
+        )
+    made = written.report
     if as_json:
         record = {
-            "runs": [run.id for run in chosen],
-            "page": str(page),
-            "files": [str(path) for path in written],
+            "runs": [run.id for run in written.runs],
+            "page": str(written.page),
+            "files": [str(path) for path in written.files],
             "missing": [missing.what for missing in made.missing],
         }
         typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
     _print_summary(console, made)
-    console.print(f"Report: {page} ({len(written)} files)", soft_wrap=True, highlight=False)
-    console.print(f"Database: {address}", soft_wrap=True, highlight=False)
-    for line in _next_commands([str(run.id) for run in chosen], address, made):
+    files = len(written.files)
+    console.print(f"Report: {written.page} ({files} files)", soft_wrap=True, highlight=False)
+    console.print(f"Database: {written.database}", soft_wrap=True, highlight=False)
+    for line in _next_commands([str(run.id) for run in written.runs], written.database, made):
         console.print(line, soft_wrap=True, highlight=False)
 
 

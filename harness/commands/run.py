@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,10 +16,8 @@ from harness.commands import options
 from harness.commands.console import Bars, ExitCode, Lines, growing_bars, program_name
 
 if TYPE_CHECKING:
-    from harness.config import SweepConfig
-    from harness.driver.driver import Summary
-    from harness.driver.stopping import Stop
-    from harness.store import FailedJob, Progress, Store
+    from harness.api.running import RunOutcome
+    from harness.store import Progress
 
 _ERRORS_SHOWN = 3
 
@@ -64,87 +60,42 @@ def run(
         bat-harness run configs/demo.yaml
         bat-harness run configs/smoke.yaml --db smoke.db --set prefixes.count=8
     """
-    from harness.config import load_config
-    from harness.planning.finished import is_finished, stored_identity
-    from harness.store import RetryPolicy, open_store
-    from harness.versions import library_versions
+    from harness.api.running import run_sweep
+    from harness.api.sweeps import load_sweep
+    from harness.driver.stopping import Stop
+    from harness.store.addresses import parse_address, shown
 
-    config = load_config(sweep, overrides or ()).config
-    notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
-    retry = RetryPolicy(max_failures=config.resources.max_attempts)
-    with open_store(db, retry=retry) as store:
-        run_id = store.add_run(config.name, stored_identity(config), library_versions())
-        if not replan and is_finished(store, run_id):
-            if as_json:
-                typer.echo(json.dumps({"run": run_id, "done": 0, "complete": True}))
-            notes.print(_NOTHING)
-            return
-        from harness.driver.log import log_to_file
-        from harness.driver.stopping import Stop
-
-        log = log_to_file(store.address, config.name)
-        notes.print(f"Run {config.name!r} in {store.address}, log in {log}", style="dim")
-        again = _command(sweep, store.address, overrides or (), address, workers, ship_code=ship_code)
-        stop = Stop()
-        with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
-            try:
-                summary = _drive(config, store, run_id, address, workers, bars, stop, ship_code=ship_code)
-            except KeyboardInterrupt:
-                bars.say(f"Stopped at once. Resume with: {again}")
-                raise typer.Exit(ExitCode.INTERRUPTED) from None
-            finally:
-                bars.end_step()
-        failures = store.failed(run_id)
+    config = load_sweep(sweep, overrides or ())
+    again = partial(_command, sweep, overrides or (), address, workers, ship_code=ship_code)
+    stop = Stop()
+    with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
+        try:
+            outcome = run_sweep(
+                config,
+                db,
+                address=address,
+                workers=workers,
+                ship_code=ship_code,
+                replan=replan,
+                progress=partial(_show, bars),
+                step=bars.begin,
+                note=partial(bars.say, style="dim"),
+                stop=stop,
+            )
+        except KeyboardInterrupt:
+            bars.say(f"Stopped at once. Resume with: {again(shown(parse_address(db)))}")
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        finally:
+            bars.end_step()
     if as_json:
-        record = asdict(summary)
-        record["refused"] = record.pop("unresolvable")  # the published name of the key
-        typer.echo(json.dumps({"run": run_id, **record, "complete": summary.complete}))
-    else:
-        for line in _sentences(summary, failures, again, store.address):
-            notes.print(line)
-    if summary.stopped:
+        typer.echo(json.dumps(outcome.as_record()))
+    notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+    for line in _sentences(outcome, again(outcome.database)) if outcome.log is None or not as_json else ():
+        notes.print(line)
+    if outcome.stopped:
         raise typer.Exit(ExitCode.INTERRUPTED)
-    if not summary.complete:
+    if not outcome.complete:
         raise typer.Exit(ExitCode.UNFINISHED)
-
-
-def _drive(
-    config: SweepConfig,
-    store: Store,
-    run_id: int,
-    address: str,
-    workers: int | None,
-    bars: Bars | Lines,
-    stop: Stop,
-    *,
-    ship_code: bool,
-) -> Summary:
-    """Run the jobs that are left and show progress. On return, workers and Ray are released."""
-    bars.begin("Loading libraries")
-    # Imported late: these need torch and Ray, and a finished sweep does not.
-    from harness.driver.cluster import connected, make_pool
-    from harness.driver.driver import Driver
-    from harness.driver.pool import Pool
-    from harness.planning.materials import Materials
-
-    def note(text: str) -> None:
-        bars.say(text, style="dim")
-
-    with ExitStack() as connection:
-
-        def start_pool() -> Pool:
-            # Started late: a finished sweep needs no workers.
-            bars.begin("Starting Ray" if address == "local" else f"Connecting to {address}")
-            connection.enter_context(connected(address, ship_code=ship_code))
-            pool = make_pool(config.resources, workers, note)
-            bars.begin("Starting workers")
-            return pool
-
-        bars.begin("Planning")
-        report = partial(_show, bars)
-        materials = Materials(config)
-        driver = Driver(store, run_id, materials, start_pool, report=report, stop=stop, note=note)
-        return driver.run()
 
 
 _NOTHING = "Nothing to do: every job of this sweep is done."
@@ -152,7 +103,7 @@ _STOPPING = "Stopping after the running jobs. Press Ctrl-C again to stop at once
 
 
 def _command(
-    sweep: Path, db: str, overrides: Sequence[str], address: str, workers: int | None, *, ship_code: bool
+    sweep: Path, overrides: Sequence[str], address: str, workers: int | None, db: str, *, ship_code: bool
 ) -> str:
     """The command that resumes this run."""
     words = [program_name(), "run", str(sweep), "--db", db]
@@ -171,34 +122,34 @@ def _show(bars: Bars | Lines, counts: list[Progress]) -> None:
     bars.show({progress.kind.value: (progress.done, progress.total) for progress in counts})
 
 
-def _sentences(summary: Summary, failures: Sequence[FailedJob], again: str, db: str) -> list[str]:
+def _sentences(outcome: RunOutcome, again: str) -> list[str]:
     from harness.driver.pool import is_invalid_input
     from harness.status.failures import summarize_error
     from harness.words import counted
 
-    if summary.complete and summary.done == 0:
+    if outcome.complete and outcome.done == 0:
         return [_NOTHING]
-    late = f", {counted(summary.late, 'result')} arrived too late" if summary.late else ""
-    lines = [f"{counted(summary.done, 'job')} done{late}."]
-    if summary.failed_attempts:
-        lines.append(f"{counted(summary.failed_attempts, 'attempt')} failed.")
-    if summary.stopped:
+    late = f", {counted(outcome.late, 'result')} arrived too late" if outcome.late else ""
+    lines = [f"{counted(outcome.done, 'job')} done{late}."]
+    if outcome.failed_attempts:
+        lines.append(f"{counted(outcome.failed_attempts, 'attempt')} failed.")
+    if outcome.stopped:
         lines.append(f"Stopped before the end. Resume with: {again}")
-    if summary.failed:
-        lines.append(f"{counted(summary.failed, 'job')} failed after the last attempt:")
-        lines += [f"  {summarize_error(failure.error or '')}" for failure in failures[:_ERRORS_SHOWN]]
-        if all(is_invalid_input(failure.error or "") for failure in failures):
+    if outcome.failed:
+        lines.append(f"{counted(outcome.failed, 'job')} failed after the last attempt:")
+        lines += [f"  {summarize_error(failure.error or '')}" for failure in outcome.failures[:_ERRORS_SHOWN]]
+        if all(is_invalid_input(failure.error or "") for failure in outcome.failures):
             lines.append("Their input is invalid, so retrying will not help. Change the sweep.")
         else:
-            name = program_name()
+            name, db = program_name(), outcome.database
             lines.append(f"See: {name} status --db {db}. Then: {name} retry --db {db}, and run again.")
-    if summary.blocked:
-        lines.append(f"{counted(summary.blocked, 'job')} blocked by them.")
-    if summary.unresolved and not summary.stopped:
-        settings = counted(len(summary.unresolved), "setting")
-        lines.append(f"{settings} unresolved, such as {summary.unresolved[0]}.")
-    for reason in summary.unresolvable[:_ERRORS_SHOWN] if not summary.stopped else ():
+    if outcome.blocked:
+        lines.append(f"{counted(outcome.blocked, 'job')} blocked by them.")
+    if outcome.unresolved and not outcome.stopped:
+        settings = counted(len(outcome.unresolved), "setting")
+        lines.append(f"{settings} unresolved, such as {outcome.unresolved[0]}.")
+    for reason in outcome.unresolvable[:_ERRORS_SHOWN] if not outcome.stopped else ():
         lines.append(f"Cannot be resolved: {reason}")
-    if summary.complete:
+    if outcome.complete:
         lines.append("The sweep is complete.")
     return lines

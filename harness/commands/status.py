@@ -40,17 +40,17 @@ def status(
         bat-harness status --watch
         bat-harness status demo --check --json
     """
-    from harness.status.run_status import gather
+    from harness.api.runs import choose_run, get_status
     from harness.store import open_reader
 
     with open_reader(db) as reader:
         if runs:
             _list_runs(reader, as_json=as_json)
             return
-        chosen = options.choose_run(reader, run)
+        chosen = choose_run(reader, run)
 
         def look() -> RunStatus:
-            return gather(reader, reader.get_run(chosen.id))  # it may have been restarted meanwhile
+            return get_status(reader, chosen.id)  # the same run, even if a later one is started meanwhile
 
         current = _watch(look, interval, reader.address, as_json=as_json) if watch else look()
         if not watch:
@@ -95,8 +95,8 @@ def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_j
 
 
 def _list_runs(reader: Reader, *, as_json: bool) -> None:
+    from harness.api.runs import list_runs
     from harness.commands.status_view import runs_table
-    from harness.status.run_status import list_runs
 
     summaries = list_runs(reader)
     if as_json:

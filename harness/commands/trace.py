@@ -44,11 +44,12 @@ def trace(
         bat-harness trace comparison eta=0.002 MAUVE
         bat-harness trace comparison eta=0.002 MAUVE --run demo --json
     """
+    from harness.api.runs import choose_runs
     from harness.report.tracing import trace_cell
     from harness.store import open_reader
 
     with open_reader(db) as reader:
-        cell = trace_cell(reader, options.choose_runs(reader, runs or ()), table, row, column)
+        cell = trace_cell(reader, choose_runs(reader, runs), table, row, column)
         address = reader.address
     if as_json:
         typer.echo(json.dumps(cell.as_record(), indent=2))

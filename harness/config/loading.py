@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,9 +40,11 @@ def load_config(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> 
     return LoadedConfig(_validate(source), name, text, given)
 
 
-def parse_config(data: Mapping[str, Any]) -> SweepConfig:
+def parse_config(data: Mapping[str, Any], overrides: Iterable[str] = ()) -> SweepConfig:
     """Make a sweep of plain data, as YAML or JSON would give it; raise ConfigError when it cannot be used."""
-    return _validate(Source(data))
+    source = Source(copy.deepcopy(data))  # overrides change it
+    apply_overrides(source, overrides)
+    return _validate(source)
 
 
 def _validate(source: Source) -> SweepConfig:

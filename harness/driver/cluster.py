@@ -7,9 +7,11 @@ import io
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import ray
 from ray.exceptions import RayError
@@ -56,7 +58,7 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
         raise _unreachable(address, error, _START if address in ("local", "auto") else _ADMISSION) from error
     try:
         # Ray prints about dead workers to standard output, which may be read by a program.
-        with contextlib.redirect_stdout(_Log()):
+        with contextlib.redirect_stdout(_LogOfOtherThreads(sys.stdout)):
             yield
     except (ConnectionError, RayError) as error:
         advice = "When it is back, run the same command again to resume; stored results are kept."
@@ -123,6 +125,23 @@ class _Log(io.TextIOBase):
         for line in filter(None, map(str.strip, without_colours(text).splitlines())):
             LOGGER.info("Ray: %s", line)
         return len(text)
+
+
+class _LogOfOtherThreads(_Log):
+    """Writes to the log what threads print that are started from now on, which are Ray's; the others, such
+    as that of a notebook, print as before."""
+
+    def __init__(self, output: TextIO) -> None:
+        self._output = output
+        self._threads = set(threading.enumerate())
+
+    def write(self, text: str) -> int:
+        if threading.current_thread() in self._threads:
+            return self._output.write(text)
+        return super().write(text)
+
+    def flush(self) -> None:
+        self._output.flush()
 
 
 def _packages() -> list[Path]:

@@ -15,6 +15,10 @@ class Stop:
     def __init__(self) -> None:
         self.requested = False
 
+    def request(self) -> None:
+        """Stop once the running jobs are finished. Any thread may call this."""
+        self.asked = True
+
     @contextmanager
     def listening(self, on_first: Callable[[], None]) -> Iterator[Stop]:
         """Handle SIGINT and SIGTERM: the first calls `on_first`, the second raises KeyboardInterrupt."""

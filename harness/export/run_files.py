@@ -21,11 +21,11 @@ import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import yaml
 
-from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
 from harness.config import as_written
 from harness.export.row_files import BATCH, OutputError, Row, plain, replacing
 from harness.export.tables import FEATURES, JOBS, TABLES, TOKENS, ExportTable
+from harness.export.tokens import ACCEPTANCE_NAMES, rejected_tokens, token_columns
 from harness.store import JobState, Reader, Run
 from workers.traces import decode_trace
 
@@ -183,25 +183,16 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """A row for each token of the traces; `rows` are (job, item, trace)."""
     traces = [decode_trace(bytes(row[2])) for row in rows]
     lengths = [len(trace) for trace in traces]
-
-    def joined(name: str, dtype: str) -> np.ndarray[Any, Any]:
-        return np.concatenate([np.empty(0, dtype), *(getattr(trace, name) for trace in traces)]).astype(dtype)
-
-    thresholds = joined("thresholds", "float32")
-    refusals = joined("refusals", "int32")
-    names = [way.name.lower() for way in Acceptance]
+    decoded = token_columns(traces)
+    thresholds, rejections = decoded["threshold"], decoded["refusals"]
     columns = {
+        **decoded,
         "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
         "item": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
-        "step": np.concatenate([np.empty(0, "int32"), *(np.arange(n, dtype="int32") for n in lengths)]),
-        "token": joined("token_ids", "int32"),
-        "probability": joined("probabilities", "float32"),
         "threshold": pa.array(thresholds, mask=np.isnan(thresholds)),
-        "acceptance": pa.DictionaryArray.from_arrays(joined("acceptance", "int8"), names),
-        "refusals": refusals,
-        **{name: joined(name, "int32") for name in ("undecided", "programs", "pivots", "passes")},
+        "acceptance": pa.DictionaryArray.from_arrays(decoded["acceptance"], list(ACCEPTANCE_NAMES)),
         "refused": pa.ListArray.from_arrays(
-            np.concatenate([[0], np.cumsum(refusals)]).astype("int32"), joined("refused", "int32")
+            np.concatenate([[0], np.cumsum(rejections)]).astype("int32"), rejected_tokens(traces)
         ),
     }
     arrays = [pa.array(columns[field.name], field.type) for field in TOKENS.schema]

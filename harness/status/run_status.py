@@ -108,6 +108,9 @@ class RunStatus:
     open_parameters: tuple[str, ...]  # that wait for results, by their names in resolutions
     unresolvable: tuple[tuple[str, str], ...]  # parameters that cannot be resolved, and why
 
+    def __str__(self) -> str:
+        return say(self)
+
     def count(self, state: str) -> int:
         """The number of jobs that are done, leased, waiting, blocked or failed; or the total."""
         return sum(getattr(counts, state) for counts in self.stages)

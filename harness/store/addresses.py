@@ -14,6 +14,9 @@ from harness.store.errors import NoStoreError, StoreUnavailableError
 
 EXAMPLES = "Use sqlite:///results.db or postgresql://user@host/database."
 
+# A URL, or the path of an SQLite file alone.
+Address = str | os.PathLike[str]
+
 # Users set it to 1 when only one machine opens the file.
 ALLOW_NETWORK_FOLDER = "BAT_HARNESS_ALLOW_NETWORK_DB"
 
@@ -26,10 +29,11 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 _LEAST_FREE_BYTES = 32 * 2**20
 
 
-def parse_address(address: str) -> URL:
-    """The address with its driver; the error for an invalid one gives examples."""
+def parse_address(address: Address) -> URL:
+    """The URL of a database, with its driver; what is not a URL is the path of an SQLite file."""
+    address = os.fspath(address)
     try:
-        url = make_url(address)
+        url = make_url(address if "://" in address else f"sqlite:///{address}")
     except (ArgumentError, ValueError):  # for example, a port that is not a number
         raise InvalidInputError(f"the database must be a URL; got {address!r}. {EXAMPLES}") from None
     backend, _, driver = url.drivername.partition("+")

@@ -38,7 +38,7 @@ from bat.errors import InvalidInputError
 from harness.jobs import ROWS_TYPES, Job, JobKind
 from harness.jobs.rows import PrefixRows, Rows
 from harness.store import instances, plans, queue, results
-from harness.store.addresses import check_file, check_free_space, parse_address
+from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
 from harness.store.records import Instance, JobState, Lease, Resolution, RetryPolicy
@@ -47,7 +47,7 @@ from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
 
 
-def open_store(address: str, create: bool = True, retry: RetryPolicy | None = None) -> Store:
+def open_store(address: Address, create: bool = True, retry: RetryPolicy | None = None) -> Store:
     """Open a database for a sweep, creating the file and the tables if they do not exist.
 
     Anything that would keep a sweep from writing raises now, before any work: see harness.store.errors.
@@ -66,7 +66,7 @@ def open_store(address: str, create: bool = True, retry: RetryPolicy | None = No
     return Store(database, retry or RetryPolicy())
 
 
-def open_reader(address: str) -> Reader:
+def open_reader(address: Address) -> Reader:
     """Open an existing database for reading only."""
     database = _connect(address, create=False, read_only=True)
     try:
@@ -78,7 +78,7 @@ def open_reader(address: str) -> Reader:
     return Reader(database)
 
 
-def _connect(address: str, *, create: bool, read_only: bool) -> Database:
+def _connect(address: Address, *, create: bool, read_only: bool) -> Database:
     url = parse_address(address)
     if url.get_backend_name() == "sqlite":
         check_file(url, create=create)

@@ -84,7 +84,7 @@ def test_its_own_report_is_replaced_and_other_files_are_not(
     assert calls == []  # before ten minutes of work
     (tmp_path / "out" / "report.html").write_text("an earlier report")
     run_command(capsys, *arguments)
-    assert calls[-1][2] == {"db": f"sqlite:///{tmp_path / 'my.db'}", "with_model": True, "force": True}
+    assert calls[-1][2] == {"db": str(tmp_path / "my.db"), "with_model": True, "force": True}
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(

@@ -91,9 +91,9 @@ def test_mistakes_are_one_sentence(address: str, capsys: pytest.CaptureFixture[s
 def test_an_id_that_fits_two_jobs_is_refused(
     address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from harness.commands import retry as command
+    from harness.api import runs
 
-    monkeypatch.setattr(command, "_SHORTEST_ID", 0)
+    monkeypatch.setattr(runs, "_SHORTEST_ID", 0)
     assert "5 failed jobs of run 'big' have ids that begin with ''" in retry(
         capsys, address, "--job", "", code=1
     )

@@ -71,6 +71,16 @@ def test_a_relative_path_is_from_where_one_stands(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.glob("a b#c*"))
 
 
+def test_a_path_alone_is_an_sqlite_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("r.db") as store:
+        assert store.address == "sqlite:///r.db"
+    for address in ("r.db", tmp_path / "r.db", str(tmp_path / "r.db"), f"sqlite:///{tmp_path}/r.db"):
+        with open_reader(address) as reader:
+            assert reader.runs() == []
+    assert "SQLite needs a file" in refused("")
+
+
 def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
     with open_store(sqlite_address) as store, store._database.writing() as connection:
         settings = {
@@ -83,7 +93,6 @@ def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("results.db", "the database must be a URL; got 'results.db'. Use sqlite:///results.db"),
         ("mysql://localhost/x", "must be SQLite or PostgreSQL; got 'mysql'"),
         ("postgresql+psycopg2://localhost/x", "must be SQLite or PostgreSQL; got 'postgresql+psycopg2'"),
         ("postgresql://localhost:abc/x", "the database must be a URL; got 'postgresql://localhost:abc/x'."),

@@ -1,0 +1,12 @@
+"""What `import harness` offers: sweeps, runs and results. The command line prints what these return.
+
+sweeps.py       load a sweep, plan it
+running.py      run it
+runs.py         runs of a database: status, retrying
+reports.py      a report as files
+results.py      results as DataFrames
+queries.py      the SQL behind them
+frames.py       from rows to DataFrames
+estimates.py    scores averaged over seeds
+human_text.py   measured human text, and the share of it that rules reject
+"""

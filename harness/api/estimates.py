@@ -1,0 +1,61 @@
+"""Scores averaged over seeds, with the intervals of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.report.loading import load_results
+from harness.report.results import HumanScores, Result, Results
+from harness.report.tables.cells import scores_of
+from harness.scoring.estimates import Estimate, Interval, estimate
+from harness.store import Reader, Run
+
+COLUMNS = (
+    *("run_id", "run", "stage", "split", "model", "method", "rule", "parameter", "constraints", "seeds"),
+    *("score", "value", "low", "high", "interval_over", "interval_count"),
+)
+
+
+def estimate_rows(
+    reader: Reader, runs: Sequence[Run], *, all_intervals: bool
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """COLUMNS, and a row for each setting and score, or for each of its intervals; people come last."""
+    rows = []
+    for run in runs:
+        # Each by itself: runs that cannot be compared in one report may stand in one table.
+        results = load_results(reader, [run])
+        for setting, score, made in (*_of_settings(results), *_of_people(run, results)):
+            intervals: Sequence[Interval | None] = made.intervals if all_intervals else [made.main]
+            rows += [(*setting, score, made.value, *_ends(interval)) for interval in intervals or [None]]
+    return COLUMNS, rows
+
+
+def _of_settings(results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estimate]]:
+    for result in results.results:
+        setting = (
+            *(result.run_id, result.run, result.stage, result.split, result.model, result.method),
+            *(result.setting.rule, result.parameter, result.setting.constraints, len(result.seeds)),
+        )
+        for score in dict.fromkeys(name for seed in result.seeds for name in seed.scores):
+            yield setting, score, estimate(scores_of(result, score))
+
+
+def _of_people(run: Run, results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estimate]]:
+    """What people wrote after the same prefixes, in each stage that continues them."""
+    places: dict[tuple[str, str, str], tuple[Result, HumanScores]] = {}
+    for result in results.results:
+        human = results.human_of(result)
+        if human is not None:
+            places.setdefault((result.stage, result.model, result.prefix_set), (result, human))
+    for result, human in places.values():
+        setting = (run.id, run.name, result.stage, result.split, result.model, "human", None, None, None, 0)
+        for score, stored in human.scores.items():
+            yield setting, score, estimate([stored])
+
+
+def _ends(interval: Interval | None) -> tuple[float, float, str | None, int]:
+    if interval is None:
+        return math.nan, math.nan, None, 0
+    return interval.low, interval.high, interval.source.value, interval.count

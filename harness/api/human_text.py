@@ -1,0 +1,90 @@
+"""Human text that models have measured, and the share of it that rules reject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bat.errors import InvalidInputError
+from bat.rules import get_rule_form
+from harness.jobs import MeasureHumanText
+from harness.store import InstanceKind, Reader, Run
+from workers.rejection import rejection_curve
+
+Grid = Sequence[float]
+
+CURVE_COLUMNS = (
+    *("run_id", "run", "stage", "model", "rule", "constraints", "parameter", "rejected", "low", "high"),
+    *("undecided", "tokens"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredText:
+    """Human text that a model has measured completely."""
+
+    run: Run
+    stage: str
+    model: str
+    constraints: tuple[int, ...]  # numbers of constraints that were measured
+    jobs: tuple[str, ...]
+
+
+def measured_texts(reader: Reader, runs: Iterable[Run]) -> list[MeasuredText]:
+    """The human text of runs, for each stage and model that has measured all of it."""
+    texts = []
+    for run in runs:
+        for instance in reader.instances(run.id):
+            jobs = instance.job_ids(MeasureHumanText.role)
+            if instance.kind is InstanceKind.MEASURE and jobs and reader.done_ids(jobs) == set(jobs):
+                spec = reader.parsed_jobs(jobs[:1])[jobs[0]]
+                assert isinstance(spec, MeasureHumanText)
+                texts.append(MeasuredText(run, instance.stage, instance.model, spec.basis_sizes, jobs))
+    return texts
+
+
+def curve_rows(
+    reader: Reader,
+    texts: Sequence[MeasuredText],
+    rules: Sequence[str],
+    parameters: Grid | Mapping[str, Grid] | None,
+    constraints: Iterable[int] | None,
+    *,
+    replicates: int,
+) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+    """CURVE_COLUMNS, and a row for each text, rule, number of constraints and parameter."""
+    chosen = None if constraints is None else list(constraints)
+    check_constraints(chosen or (), texts)
+    rows: list[tuple[Any, ...]] = []
+    for text in texts:
+        measurement = reader.measurement(text.jobs)
+        for rule in rules:
+            grid = parameters.get(rule) if isinstance(parameters, Mapping) else parameters
+            for number in _numbers(rule, text.constraints, chosen):
+                curve = rejection_curve(measurement, rule, grid, number or 0, replicates=replicates)
+                points = (curve.parameters, curve.value, curve.low, curve.high, curve.undecided)
+                setting = (text.run.id, text.run.name, text.stage, text.model, curve.rule, number)
+                rows += [
+                    (*setting, *point, len(measurement))
+                    for point in zip(*(column.tolist() for column in points), strict=True)
+                ]
+    return CURVE_COLUMNS, rows
+
+
+def check_constraints(numbers: Iterable[int], texts: Sequence[MeasuredText]) -> None:
+    """Raise for a number of constraints that was not measured."""
+    known = sorted({number for text in texts for number in text.constraints})
+    for number in numbers:
+        if number not in known:
+            raise InvalidInputError(
+                f"constraints must be a number that was measured ({', '.join(map(str, known)) or 'none'}); "
+                f"got {number}. Measure it with measurement.basis_sizes in the sweep."
+            )
+
+
+def _numbers(rule: str, measured: Sequence[int], chosen: Sequence[int] | None) -> list[int | None]:
+    """The numbers of constraints for a rule; a plain rule has none."""
+    if not get_rule_form(rule).basis_aware:
+        return [None]
+    return [number for number in measured if chosen is None or number in chosen]

@@ -1,0 +1,162 @@
+"""Running a sweep: Ray started or joined, progress by callbacks, and a summary at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.api.sweeps import Sweep, load_sweep
+from harness.config import SweepConfig
+from harness.driver.log import log_to_file
+from harness.driver.stopping import Stop
+from harness.planning.finished import is_finished, stored_identity
+from harness.store import FailedJob, Progress, RetryPolicy, Store, open_store
+from harness.versions import library_versions
+
+if TYPE_CHECKING:  # these bring in torch and Ray
+    from harness.driver.driver import Summary
+    from harness.driver.pool import Pool
+
+_STOPPING = "Stopping after the running jobs. Interrupt again to stop at once; finished jobs are saved."
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What one call of `run_sweep` did, and what is left."""
+
+    run: int  # number of the run
+    name: str
+    database: str  # its address
+    done: int = 0  # jobs done by this call
+    late: int = 0  # results that arrived after their lease had expired, and were dropped
+    failed_attempts: int = 0
+    stopped: bool = False  # before the end, because it was asked to
+    failed: int = 0  # jobs that failed after their last attempt
+    blocked: int = 0  # jobs that need a failed job
+    unresolved: tuple[str, ...] = ()  # parameters that wait for results
+    unresolvable: tuple[str, ...] = ()  # parameters that results cannot decide, and why
+    failures: tuple[FailedJob, ...] = ()
+    log: Path | None = None  # None if there was nothing to do
+
+    @property
+    def complete(self) -> bool:
+        """Whether every job of the sweep is done."""
+        return not (self.stopped or self.failed or self.blocked or self.unresolved or self.unresolvable)
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain data, to be written as JSON."""
+        if self.log is None:
+            return {"run": self.run, "done": 0, "complete": True}
+        counts = ("run", "done", "late", "failed_attempts", "stopped", "failed", "blocked")
+        return {
+            **{name: getattr(self, name) for name in counts},
+            "unresolved": list(self.unresolved),
+            "refused": list(self.unresolvable),
+            "complete": self.complete,
+        }
+
+
+def run_sweep(
+    sweep: Sweep,
+    db: str | os.PathLike[str],
+    *,
+    address: str = "local",
+    workers: int | None = None,
+    ship_code: bool = False,
+    replan: bool = False,
+    progress: Callable[[list[Progress]], None] | None = None,
+    step: Callable[[str], None] | None = None,
+    note: Callable[[str], None] | None = None,
+    stop: Stop | None = None,
+) -> RunOutcome:
+    """Run a sweep; call it again with the same arguments to resume. Returns when nothing is left to do.
+
+    sweep      a file, a mapping, or what `load_sweep` returned
+    db         a URL, or the path of an SQLite file, which is created if needed
+    address    Ray to use: "local" starts one, "auto" joins one running on this machine, "ray://HOST:10001"
+               connects to a cluster; if this process is connected to Ray already, that connection is used
+    workers    number of workers; default: as many as fit
+    ship_code  send this project's code to the cluster
+    replan     plan again even if the sweep is done, in case models or text changed
+    progress   called about twice a second with the counts of each kind of job
+    step       called with the name of each step before the first job starts
+    note       called with sentences such as how a parameter was resolved
+    stop       `stop.request()`, from any thread, finishes the running jobs and returns
+
+    Without `stop`, an interrupt (Ctrl-C) in the main thread does the same, and a second one raises
+    KeyboardInterrupt at once. Finished jobs are saved in either case.
+    """
+    config = load_sweep(sweep)
+    say = note or _ignore
+    retry = RetryPolicy(max_failures=config.resources.max_attempts)
+    with open_store(db, retry=retry) as store, ExitStack() as listening:
+        run_id = store.add_run(config.name, stored_identity(config), library_versions())
+        if not replan and is_finished(store, run_id):
+            return RunOutcome(run_id, config.name, store.address)
+        log = log_to_file(store.address, config.name)
+        say(f"Run {config.name!r} in {store.address}, log in {log}")
+        if stop is None:
+            stop = listening.enter_context(Stop().listening(lambda: say(_STOPPING)))
+        cluster = _Cluster(address, workers, ship_code=ship_code)
+        summary = _drive(config, store, run_id, cluster, stop, progress, step or _ignore, say)
+        failures = tuple(store.failed(run_id))
+        counts = asdict(summary)
+        return RunOutcome(
+            run=run_id,
+            name=config.name,
+            database=store.address,
+            unresolved=tuple(counts.pop("unresolved")),
+            unresolvable=tuple(counts.pop("unresolvable")),
+            failures=failures,
+            log=log,
+            **counts,
+        )
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    address: str
+    workers: int | None
+    ship_code: bool
+
+
+def _drive(
+    config: SweepConfig,
+    store: Store,
+    run_id: int,
+    cluster: _Cluster,
+    stop: Stop,
+    progress: Callable[[list[Progress]], None] | None,
+    step: Callable[[str], None],
+    note: Callable[[str], None],
+) -> Summary:
+    """Run the jobs that are left. On return, workers and Ray are released."""
+    step("Loading libraries")
+    # Imported late: these need torch and Ray, and a finished sweep does not.
+    from harness.driver.cluster import connected, make_pool
+    from harness.driver.driver import Driver
+    from harness.planning.materials import Materials
+
+    with ExitStack() as connection:
+
+        def start_pool() -> Pool:
+            # Started late: a finished sweep needs no workers.
+            local = cluster.address == "local"
+            step("Starting Ray" if local else f"Connecting to {cluster.address}")
+            connection.enter_context(connected(cluster.address, ship_code=cluster.ship_code))
+            pool = make_pool(config.resources, cluster.workers, note)
+            step("Starting workers")
+            return pool
+
+        step("Planning")
+        materials = Materials(config)
+        driver = Driver(store, run_id, materials, start_pool, report=progress, stop=stop, note=note)
+        return driver.run()
+
+
+def _ignore(text: str) -> None:
+    pass
