@@ -189,17 +189,24 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
     thresholds = joined("thresholds", "float32")
     refusals = joined("refusals", "int32")
+    probabilities = joined("probabilities", "float32")
+    unknown = np.isnan(probabilities)  # tokens of imported texts, which were sampled elsewhere
     names = [way.name.lower() for way in Acceptance]
     columns = {
         "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
         "item": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
         "step": np.concatenate([np.empty(0, "int32"), *(np.arange(n, dtype="int32") for n in lengths)]),
         "token": joined("token_ids", "int32"),
-        "probability": joined("probabilities", "float32"),
+        "probability": pa.array(probabilities, mask=unknown),
         "threshold": pa.array(thresholds, mask=np.isnan(thresholds)),
-        "acceptance": pa.DictionaryArray.from_arrays(joined("acceptance", "int8"), names),
-        "refusals": refusals,
-        **{name: joined(name, "int32") for name in ("undecided", "programs", "pivots", "passes")},
+        "acceptance": pa.DictionaryArray.from_arrays(
+            pa.array(joined("acceptance", "int8"), mask=unknown), names
+        ),
+        "refusals": pa.array(refusals, mask=unknown),
+        **{
+            name: pa.array(joined(name, "int32"), mask=unknown)
+            for name in ("undecided", "programs", "pivots", "passes")
+        },
         "refused": pa.ListArray.from_arrays(
             np.concatenate([[0], np.cumsum(refusals)]).astype("int32"), joined("refused", "int32")
         ),

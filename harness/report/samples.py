@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
-from harness.jobs import Generate
+from harness.jobs import TextsJob
 from harness.jobs.rows import PrefixEntry
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
@@ -57,7 +57,7 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
             text=prefix.text,
             human=prefix.continuation,
             continuations=tuple(
-                _continuation(result.label, texts[prefix.id], prefix, pieces)
+                _continuation(result, texts[prefix.id], prefix, pieces)
                 for result, texts in zip(shown, written.values(), strict=True)
             ),
         )
@@ -94,12 +94,13 @@ def _first_jobs(reader: Reader, shown: Sequence[Result]) -> list[StoredJob]:
 
 def _first_in_order(job: StoredJob) -> tuple[int, int]:
     spec = _written_by(job)
-    return spec.sample, spec.prefixes.start
+    _, sample = spec.draw or (0, 0)
+    return sample, spec.prefixes.start
 
 
-def _written_by(job: StoredJob) -> Generate:
+def _written_by(job: StoredJob) -> TextsJob:
     spec = job.parse()
-    assert isinstance(spec, Generate)
+    assert isinstance(spec, TextsJob)
     return spec
 
 
@@ -125,10 +126,14 @@ def _written(reader: Reader, job: StoredJob, prefixes: Iterable[PrefixEntry]) ->
     }
 
 
-def _continuation(title: str, generation: Generation, prefix: PrefixEntry, pieces: _Pieces) -> Continuation:
+def _continuation(
+    result: Result, generation: Generation, prefix: PrefixEntry, pieces: _Pieces
+) -> Continuation:
     length = counted(len(generation.trace), "token")
     ended = ", came to its own end" if generation.stop_reason == "end" else ""
-    return Continuation(title, f"{length}{ended}", generation.text, pieces.of(prefix, generation))
+    # How the tokens of imported texts were accepted is not known.
+    parts = None if result.is_imported else pieces.of(prefix, generation)
+    return Continuation(result.label, f"{length}{ended}", generation.text, parts)
 
 
 @dataclass
@@ -189,8 +194,17 @@ def _note(results: Results, chosen: Sequence[Result], job: StoredJob, places: tu
     if len(chosen) > _METHODS_SHOWN:
         left_out.append(f"the first {_METHODS_SHOWN} of {len(chosen)} settings")
     rest = f" ({'; '.join(left_out)})" if left_out else ""
-    seed = _written_by(job).seed
+    draw = _written_by(job).draw
+    origin = f"Imported texts{rest}."
+    if draw is not None:
+        beside = " Texts marked as imported were made elsewhere." if any(map(_is_imported, chosen)) else ""
+        origin = f"Written by {model}{rest} with seed {draw[0]}.{beside}"
+    as_written = "as the model wrote them" if draw is not None else "cut to the length of the human ones"
     return (
-        f"Written by {model}{rest} with seed {seed}. Prefixes are spread evenly over numbers "
-        f"{places[0] + 1} to {places[1]} of the set. Texts are as the model wrote them."
+        f"{origin} Prefixes are spread evenly over numbers {places[0] + 1} to {places[1]} of the set. Texts "
+        f"are {as_written}."
     )
+
+
+def _is_imported(result: Result) -> bool:
+    return result.is_imported

@@ -3,6 +3,7 @@
 sources.py         what tables are made from
 cells.py           numbers as they are shown; labels.py: which results, under which names
 comparison.py      MAUVE by method and model; differences at equal rejection rates
+imported.py        imported texts against all others of the same prefixes
 statistics.py      other statistics of texts, beside human text
 sampling.py        how tokens were accepted, and what it cost
 lower_entropy.py   the paper's Table 1
@@ -22,6 +23,7 @@ from harness.report.parts import Missing, Table
 # Modules, not functions: several functions have the name of their module, which they must not hide.
 from harness.report.tables import (
     comparison,
+    imported,
     lower_entropy,
     matching,
     rejection,
@@ -40,6 +42,7 @@ Builder = Callable[[Sources], list[Table | Missing]]
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
     "differences": comparison.differences,
+    "imported": imported.imported,
     "statistics": statistics.statistics,
     "sampling": sampling.sampling,
     "lower-entropy": lower_entropy.lower_entropy,

@@ -71,7 +71,7 @@ def interval_words(found: Estimate) -> str:
     return f"95% interval {main.low:.4g} to {main.high:.4g} over {main.source} ({main.count})"
 
 
-def scores_of(result: Result, name: str, seeds: Container[int] | None = None) -> list[StoredScore]:
+def scores_of(result: Result, name: str, seeds: Container[int | None] | None = None) -> list[StoredScore]:
     """A score of each seed that has it, or of those among `seeds`."""
     chosen = [scored for scored in result.seeds if seeds is None or scored.seed in seeds]
     return [scored.scores[name] for scored in chosen if name in scored.scores]
@@ -112,7 +112,9 @@ def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
 def find_difference(first: Result, second: Result, name: str) -> Difference | None:
     """First minus second in one score, where both have it."""
     # The same random numbers on both sides: seeds that only one of them has are left out.
-    shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
+    shared: set[int | None] | None = None
+    if not first.is_imported and not second.is_imported:
+        shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
     one, other = scores_of(first, name, shared), scores_of(second, name, shared)
     return difference(one, other) if one and other else None
 
@@ -161,6 +163,7 @@ def parameter_cell(result: Result) -> Cell:
 
 def _how(name: str, result: Result) -> str:
     count = len(scores_of(result, name.split()[0]))
-    how = f"{name} of {result.label}, " + ("one seed" if count == 1 else f"mean over {count} seeds")
+    seeds = "one seed" if count == 1 else f"mean over {count} seeds"
+    how = f"{name} of {result.label}" if result.is_imported else f"{name} of {result.label}, {seeds}"
     decided = result.resolution
     return how if decided is None else f"{how}; its parameter: {decided.value:.6g}, {decided.how}"

@@ -133,7 +133,7 @@ def _spreads(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...]
 
 def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     models = list(models_of(results))
-    named = labels(results, lambda result: str(result.asked), by_model=True)
+    named = labels(results, _asked, by_model=True)
     cells: dict[str, dict[str, Cell]] = {}
     for place, (label, result) in enumerate(zip(named, results, strict=True)):
         made = mauve_cell(result, bold=place in best)
@@ -141,6 +141,10 @@ def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...
         cells.setdefault(label, {})[result.model] = replace(made, how=f"{result.label}: {made.how}")
     rows = [Row(label, tuple(row.get(model, EMPTY) for model in models)) for label, row in cells.items()]
     return ("method", *models), tuple(rows)
+
+
+def _asked(result: Result) -> str:
+    return result.label if result.is_imported else str(result.asked)
 
 
 def _best(results: Sequence[Result]) -> set[int]:
@@ -162,13 +166,14 @@ def _best(results: Sequence[Result]) -> set[int]:
 def _caption(sources: Sources, results: Sequence[Result]) -> str:
     found = [mauve_of(result) for result in results]
     prefixes = sorted({config_of(sources.results, result).prefixes.count for result in results})
-    seeds = sorted({len(result.seeds) for result in results})
+    seeds = sorted({len(result.seeds) for result in results if not result.is_imported})
+    drawn = f"generation seeds: {' or '.join(map(str, seeds))}" if seeds else "all of them are imported"
     kinds = sorted({one.main.source for one in found if one.main is not None})
     between = f"with the 95% interval over {' or '.join(kinds)}" if kinds else "without intervals"
     return (
         f"MAUVE times 100, the higher the better, {between}. "
         f"Texts continue {' or '.join(f'{count:,}' for count in prefixes)} prefixes; "
-        f"generation seeds: {' or '.join(map(str, seeds))}. The highest of each model is bold."
+        f"{drawn}. The highest of each model is bold."
     )
 
 
@@ -180,6 +185,11 @@ def _spread_notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"Over {source}, 95% intervals reach {max(widths):.1f} to either side at most.")
         else:
             notes.append(f"There is no interval over {source}: every score has one seed of that kind.")
+    if any(result.is_imported for result in results):
+        notes.append(
+            "Imported texts were made elsewhere, not by a model of this sweep. They are cut to as many "
+            "tokens as the others."
+        )
     notes.append("Bold marks the highest number, not a difference that is shown: see the differences.")
     return notes
 

@@ -40,7 +40,7 @@ def rates(sources: Sources) -> list[Table | Missing]:
     """The rejection rate of every setting that was run."""
     found: dict[tuple[str, object], Result] = {}
     for result in sources.results.results:
-        if sources.find_measurement(result) is not None:
+        if not result.is_imported and sources.find_measurement(result) is not None:
             found.setdefault((result.model, result.setting), result)
     results = list(found.values())
     if not results:

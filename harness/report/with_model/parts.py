@@ -63,7 +63,8 @@ def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
     found: dict[str, Rule] = {}
     constraints: int | None = None
     for result in shown(results):
-        if result.model == model and result.setting.rule not in found and len(found) < _MOST_RULES:
+        is_own = result.model == model and not result.is_imported
+        if is_own and result.setting.rule not in found and len(found) < _MOST_RULES:
             found[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
             constraints = constraints or result.setting.constraints
     rules = list(found.values()) or [bat.get_rule(*rule) for rule in _RULES]
