@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import yaml
 
 from bat.errors import InvalidInputError
 from harness import cli
@@ -358,6 +360,13 @@ def test_an_import_is_named_as_nothing_else() -> None:
             parse_config({**base, "imports": imports})
 
 
+def test_the_sweep_in_the_guide_can_be_used() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "importing.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    config = parse_config(yaml.safe_load(block))
+    assert [str(each.setting) for each in expand(config)] == ["nucleus=0.95", "imported"]
+
+
 @pytest.fixture
 def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers in this process."""
@@ -370,20 +379,37 @@ def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())
 
 
-@pytest.mark.usefixtures("without_ray")
-def test_the_command_line_imports_resumes_reports_and_exports(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = write_jsonl(tmp_path / "texts.jsonl", made_up_rows())
-    db = ("--db", f"sqlite:///{tmp_path / 'r.db'}")
+@pytest.fixture
+def call(tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ray: None) -> Callable[..., str]:
+    """Call a command on the database r.db; what it prints."""
 
-    def call(*arguments: object) -> str:
+    def called(*arguments: object) -> str:
         with pytest.raises(SystemExit) as left:
-            cli.main([*map(str, arguments), *db])
+            cli.main([*map(str, arguments), "--db", str(tmp_path / "r.db")])
         assert not left.value.code
         captured = capsys.readouterr()
         return captured.out + captured.err
 
+    return called
+
+
+def test_prefixes_of_a_run_can_be_continued_elsewhere(
+    database: Path, tmp_path: Path, call: Callable[..., str]
+) -> None:
+    sql = "SELECT DISTINCT prefix, prefix_text FROM generations_view WHERE run = 'tiny'"
+    call("query", sql, "--output", tmp_path / "prefixes.parquet")
+    prefixes = pa.parquet.read_table(tmp_path / "prefixes.parquet").to_pylist()
+    rows = [{"prefix": row["prefix"], "continuation": f" so {row['prefix']}"} for row in prefixes]
+    file = write_jsonl(tmp_path / "theirs.jsonl", rows)
+    told = call("import", file, "--run", "tiny", "--method", "theirs", "--prefix-id-column", "prefix")
+    assert "5 jobs done." in told
+    assert "theirs (imported)" in call("report", "tiny", "--output", tmp_path / "report")
+
+
+def test_the_command_line_imports_resumes_reports_and_exports(
+    tmp_path: Path, call: Callable[..., str]
+) -> None:
+    file = write_jsonl(tmp_path / "texts.jsonl", made_up_rows())
     asked = ("import", file, "--run", "pairs", "--method", "one=first", "--method", "eta=0.5=second")
     asked = (*asked, "--features", FAKE, "--max-tokens", 24, "--written-by", "Somebody")
     assert "The sweep is complete." in call(*asked)
