@@ -134,15 +134,18 @@ def _joined_sweep(options: ImportOptions, reader: Reader, run: Run) -> SweepConf
 
 
 def _check_options(options: ImportOptions, config: SweepConfig) -> None:
-    given = {
-        "features.model": (options.features, config.features.model, "--features"),
-        "generation.max_tokens": (options.max_tokens, config.generation.max_tokens, "--max-tokens"),
+    """A run that exists has its own values; others than those are a misunderstanding."""
+    present: dict[str, tuple[object, tuple[object, ...]]] = {
+        "--features": (options.features, (config.features.model,)),
+        "--max-tokens": (options.max_tokens, (config.generation.max_tokens,)),
+        "--tokenizer": (options.tokenizer, tuple(model.name for model in config.models)),
+        "--written-by": (options.written_by, tuple(model.title for model in config.models)),
     }
-    for key, (value, present, option) in given.items():
-        if value not in (None, present):
+    for option, (value, own) in present.items():
+        if value is not None and value not in own:
             raise InvalidInputError(
-                f"run {options.run!r} exists with {key}: {present}; got {value}. Leave {option} out to join "
-                "it, or choose another name with --run."
+                f"run {options.run!r} exists, with {' and '.join(map(str, own))} for {option}; got {value}. "
+                f"Leave {option} out to join it, or choose another name with --run."
             )
 
 
