@@ -127,7 +127,7 @@ def _joined_sweep(options: ImportOptions, reader: Reader, run: Run) -> SweepConf
     instances = reader.instances(run.id, with_jobs=False)
     _check_finished(reader, run, instances)
     human = [instance for instance in instances if instance.kind is InstanceKind.HUMAN]
-    joined = [_join(source, reader, run, human) for source in new]
+    joined = [join(source, reader, run, human) for source in new]
     written = as_written(run_identity(config))
     written["imports"] = [*written.get("imports", ()), *map(_plain, joined)]
     return parse_config(written)
@@ -167,7 +167,7 @@ def _check_finished(reader: Reader, run: Run, instances: Sequence[Instance]) -> 
         )
 
 
-def _join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) -> Import:
+def join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) -> Import:
     """The import, for the stages and models whose prefixes it has a text for."""
     texts = load_imported(source)
     fitting: list[Instance] = []
@@ -177,6 +177,7 @@ def _join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) -
         prefixes = reader.prefixes(instance.prefix_set)
         matched = sum(texts.find(prefix) is not None for prefix in prefixes)
         if matched == len(prefixes):
+            texts.check_distinct(prefixes)
             fitting.append(instance)
         if matched >= most:
             most, of = matched, len(prefixes)
@@ -184,6 +185,12 @@ def _join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) -
         raise InvalidInputError(
             f"{source.file} must have a text for each prefix of run {run.name!r}; it has them for {most} of "
             f"{of}. Add the others, or choose another name with --run to import it as a run of its own."
+        )
+    cuts = {(instance.stage, instance.prefix_set) for instance in fitting}
+    if source.prefix_id and len(cuts) > len({stage for stage, _ in cuts}):
+        raise InvalidInputError(
+            f"the models of run {run.name!r} cut the same documents into different prefixes, so that an id "
+            f"does not tell which one {source.file} continues. Match by text, with --prefix-column."
         )
     stages = tuple(dict.fromkeys(instance.stage for instance in fitting))
     models = tuple(dict.fromkeys(instance.model for instance in fitting))

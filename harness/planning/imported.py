@@ -29,7 +29,8 @@ class ImportedTexts:
         return None if text is None else without_prefix(prefix.text, text)
 
     def match(self, prefixes: Sequence[PrefixEntry]) -> list[str]:
-        """The text of each prefix; every one must have one."""
+        """The text of each prefix; every one must have one, and no two the same by their text."""
+        self.check_distinct(prefixes)
         texts = []
         for prefix in prefixes:
             text = self.find(prefix)
@@ -42,6 +43,18 @@ class ImportedTexts:
                 )
             texts.append(text)
         return texts
+
+    def check_distinct(self, prefixes: Sequence[PrefixEntry]) -> None:
+        """Raise where texts are matched by prefixes that two documents share."""
+        seen: dict[str, str] = {}
+        for prefix in prefixes if self.by_text else ():
+            first = seen.setdefault(_spelled(prefix.text), prefix.id)
+            if first != prefix.id:
+                raise InvalidInputError(
+                    f"prefixes {first} and {prefix.id} have the same text, {_begin(prefix.text)}, so that "
+                    f"it does not tell which one {self.path} continues. Match by id: prefix_id in a sweep, "
+                    "--prefix-id-column on the command line."
+                )
 
     def _no_text(self, prefixes: Sequence[PrefixEntry], first: PrefixEntry) -> InvalidInputError:
         count = sum(self.find(prefix) is None for prefix in prefixes)

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,7 @@ from harness import cli
 from harness.config import SweepConfig, expand, parse_config, run_identity
 from harness.driver import cluster
 from harness.jobs import ImportedFile, ImportTexts, JobKind, PrefixRange, parse_job
-from harness.planning.import_sweep import ImportOptions, import_sweep
+from harness.planning.import_sweep import ImportOptions, import_sweep, join
 from harness.report.building import build_tables
 from harness.report.parts import Table
 from harness.store import Reader, open_reader
@@ -252,6 +254,31 @@ def test_a_run_is_joined_only_when_it_is_done_and_fits(
         ):
             with pytest.raises(InvalidInputError, match=message):
                 import_sweep(asked, reader)
+
+
+def test_prefixes_with_the_same_text_are_matched_by_id(tmp_path: Path) -> None:
+    config = tiny_sweep(write_corpus(tmp_path / "corpus"))  # all of its prefixes are "Repor"
+    run_here(tmp_path / "r.db", config)
+    file = write_jsonl(tmp_path / "t.jsonl", [{"prefix": "Repor", "continuation": " x"}])
+    told = pytest.raises(InvalidInputError, match=r"have the same text, 'Repor', .* Match by id")
+    with open_reader(f"sqlite:///{tmp_path / 'r.db'}") as reader, told:
+        import_sweep(joining(file), reader)
+
+
+def test_prefixes_that_tokenizers_cut_differently_are_matched_by_text(
+    own: tuple[Path, list[Row]], tmp_path: Path
+) -> None:
+    file = write_jsonl(tmp_path / "more.jsonl", own[1])
+    with open_reader(f"sqlite:///{own[0] / 'r.db'}") as reader:
+        [source] = joining(file, prefix_id="id").imports
+        [human] = [each for each in reader.instances(1) if each.kind is InstanceKind.HUMAN]
+        run = reader.get_run("tiny")
+        prefixes = reader.prefixes(human.prefix_set or "")
+        other = replace(human, model="other", prefix_set="cut elsewhere")
+        stub = cast(Reader, SimpleNamespace(prefixes=lambda _: prefixes))
+        assert join(source, stub, run, [human]).models == ("fake",)
+        with pytest.raises(InvalidInputError, match=r"into different prefixes, .* Match by text"):
+            join(source, stub, run, [human, other])
 
 
 def test_a_sweep_may_have_imports_and_methods_on_prefixes_of_a_file(tmp_path: Path) -> None:
