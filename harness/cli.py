@@ -17,6 +17,7 @@ from harness.commands import (
     demo,
     doctor,
     export,
+    import_texts,
     init,
     next_tokens,
     plan,
@@ -112,6 +113,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "run": run.run,
         "status": status.status,
         "retry": retry.retry,
+        "import": import_texts.import_texts,
     },
     "Read results": {
         "report": report.report,

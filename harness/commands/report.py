@@ -87,7 +87,7 @@ def report(
 def _print_summary(console: Console, made: Report) -> None:
     from harness.commands.report_view import print_table
 
-    for name in ("comparison", "differences"):
+    for name in ("comparison", "differences", "imported"):
         table = _find_table(made, name)
         if table is not None:
             print_table(console, table)

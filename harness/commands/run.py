@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ from harness.commands.console import Bars, ExitCode, Lines, growing_bars, progra
 
 if TYPE_CHECKING:
     from harness.api.running import RunOutcome
+    from harness.config import SweepConfig
     from harness.store import Progress
 
 _ERRORS_SHOWN = 3
@@ -60,13 +61,32 @@ def run(
         bat-harness run configs/demo.yaml
         bat-harness run configs/smoke.yaml --db smoke.db --set prefixes.count=8
     """
-    from harness.api.running import run_sweep
     from harness.api.sweeps import load_sweep
-    from harness.driver.stopping import Stop
-    from harness.store.addresses import parse_address, shown
 
     config = load_sweep(sweep, overrides or ())
     again = partial(_command, sweep, overrides or (), address, workers, ship_code=ship_code)
+    execute(config, db, again, address, workers, ship_code=ship_code, replan=replan, as_json=as_json)
+
+
+def execute(
+    config: SweepConfig,
+    db: str,
+    again: Callable[[str], str],
+    address: str = "local",
+    workers: int | None = None,
+    *,
+    ship_code: bool = False,
+    replan: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Run a sweep, show its progress and what came of it, and exit with the code that says so.
+
+    `again` gives the command that resumes it on a database.
+    """
+    from harness.api.running import run_sweep
+    from harness.driver.stopping import Stop
+    from harness.store.addresses import parse_address, shown
+
     stop = Stop()
     with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
         try:

@@ -9,7 +9,7 @@ import yaml
 
 from harness.config.loading import parse_config
 from harness.config.schema import SweepConfig
-from harness.config.sections import Enters, Section, Unordered
+from harness.config.sections import Added, Enters, Section, Unordered
 
 
 def run_identity(config: SweepConfig) -> dict[str, Any]:
@@ -67,7 +67,8 @@ def _canonical(section: Section) -> dict[str, Any]:
     for field in type(section).model_fields:
         value = getattr(section, field)
         outside = isinstance(value, Section) and value.enters is Enters.NOTHING
-        if outside or section.enters_of(field) is Enters.NOTHING:
+        unset = value in (None, ()) and Added in section.marks_of(field)
+        if outside or unset or section.enters_of(field) is Enters.NOTHING:
             continue
         plain = _plain(value)
         kept[field] = sorted(plain) if Unordered in section.marks_of(field) else plain

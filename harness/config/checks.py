@@ -53,6 +53,7 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
     methods = [method.title for method in config.methods]
     models = [model.title for model in config.models]
     yield from _unique("methods", methods, "name")
+    yield from _import_names(config)
     yield from _unique("models", models, "label")
     yield from _unique("stages", [stage.name for stage in config.stages], "name")
     for i, method in enumerate(config.methods):
@@ -67,11 +68,30 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
                 if title not in known:
                     sentence = f"there is no {key[:-1]} {title!r} in this sweep.{suggest(title, known)}"
                     yield Problem(("stages", i, key, j), sentence)
-        if stage.kind == "generate" and not methods:
+        imported = any(each.stages is None or stage.name in each.stages for each in config.imports)
+        if stage.kind == "generate" and not methods and not imported:
             yield Problem(
                 ("stages", i),
                 "the stage has no methods to run. Add methods to the sweep, or set kind: measure.",
             )
+
+
+def _import_names(config: SweepConfig) -> Iterator[Problem]:
+    methods = [method.title for method in config.methods]
+    names = [each.name for each in config.imports]
+    yield from _unique("imports", names, "name")
+    stages = [stage.name for stage in config.stages if stage.kind == "generate"]
+    models = [model.title for model in config.models]
+    for i, each in enumerate(config.imports):
+        if each.name in methods:
+            sentence = f"{each.name!r} is already {spell(('methods', methods.index(each.name)))}."
+            yield Problem(("imports", i, "name"), f"{sentence} Give the import a name of its own.")
+        for key, chosen, known in (("stages", each.stages, stages), ("models", each.models, models)):
+            for j, title in enumerate(chosen or ()):
+                if title not in known:
+                    kind = "generate stage" if key == "stages" else "model"
+                    sentence = f"there is no {kind} {title!r} in this sweep.{suggest(title, known)}"
+                    yield Problem(("imports", i, key, j), sentence)
 
 
 def _unique(key: str, titles: Sequence[str], advised: str) -> Iterator[Problem]:

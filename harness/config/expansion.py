@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from harness.config.stages import Stage
 
 
+# What stands in the place of a rule for texts that were made elsewhere.
+IMPORTED = "imported"
+
+
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """A parameter that is known."""
@@ -79,11 +83,24 @@ Parameter = Resolved | AtRate | EqualRate | BestOf
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A rule, its parameter and how much of the basis it uses: None for a plain rule."""
+    """A rule, its parameter and how much of the basis it uses: None for a plain rule.
+
+    Texts made elsewhere have the setting `Setting.imported()`, of which nothing more is known.
+    """
 
     rule: str
     parameter: Parameter
     constraints: int | None = None
+
+    @classmethod
+    def imported(cls) -> Setting:
+        """The setting of texts made elsewhere."""
+        return cls(IMPORTED, Resolved(None))
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its texts were made elsewhere."""
+        return self.rule == IMPORTED
 
     @property
     def is_resolved(self) -> bool:
@@ -112,10 +129,15 @@ class Setting:
         """Return the same with its parameter known; InvalidInputError when the rule does not take it."""
         return dataclasses.replace(self, parameter=Resolved(get_rule(self.rule, value).parameter))
 
+    @property
+    def known_parameter(self) -> float | None:
+        """The parameter, which must be known; None for a rule that takes none."""
+        assert isinstance(self.parameter, Resolved), f"the parameter of {self} is not known yet"
+        return self.parameter.value
+
     def known_rule(self) -> Rule:
         """The rule with its parameter, which must be known."""
-        assert isinstance(self.parameter, Resolved), f"the parameter of {self} is not known yet"
-        return get_rule(self.rule, self.parameter.value)
+        return get_rule(self.rule, self.known_parameter)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, the same for equal settings."""
@@ -127,6 +149,8 @@ class Setting:
         return cls(data["rule"], _parameter_from(data["parameter"]), data["constraints"])
 
     def __str__(self) -> str:
+        if self.is_imported:
+            return IMPORTED
         match self.parameter:
             case Resolved(value=value):
                 text = str(get_rule(self.rule, value))
@@ -153,19 +177,27 @@ def _parameter_from(data: Any) -> Parameter:
 
 @dataclass(frozen=True, slots=True)
 class MethodInstance:
-    """One setting in one stage for one model with one seed: every prefix is continued so, `samples` times."""
+    """One setting in one stage for one model with one seed: every prefix is continued so, `samples` times.
+
+    Texts made elsewhere are an instance, too: a text for each prefix, and no seed.
+    """
 
     stage: str
     split: Split
     model: str  # its title in the sweep
     method: str  # its title in the sweep
     setting: Setting
-    seed: int
+    seed: int | None
 
     @property
     def resolution_name(self) -> str:
         """What the parameter is called in the store, if it has to be found out: the same for every seed."""
         return f"{self.stage}: {self.method} on {self.model}: {self.setting}"
+
+    @property
+    def name(self) -> str:
+        """What the instance is called in the store."""
+        return self.resolution_name if self.seed is None else f"{self.resolution_name}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +210,28 @@ class MeasureInstance:
 
 
 def expand(config: SweepConfig) -> list[MethodInstance]:
-    """Enumerate what is generated: by stage, model, method, constraints, parameter and seed, in order."""
+    """Enumerate what is generated: by stage, model, method, constraints, parameter and seed, in order.
+
+    What is imported for a model comes after its methods.
+    """
     return [
-        MethodInstance(stage.name, stage.text_split, model.title, method.title, setting, seed)
+        instance
         for stage in config.stages
         for model in config.models_of(stage)
-        for method in config.methods_of(stage)
-        for setting in settings(config, stage, model.title, method)
-        for seed in config.seeds_of(stage)
+        for instance in (*_generated(config, stage, model.title), *_imported(config, stage, model.title))
     ]
+
+
+def _generated(config: SweepConfig, stage: Stage, model: str) -> Iterator[MethodInstance]:
+    for method in config.methods_of(stage):
+        for setting in settings(config, stage, model, method):
+            for seed in config.seeds_of(stage):
+                yield MethodInstance(stage.name, stage.text_split, model, method.title, setting, seed)
+
+
+def _imported(config: SweepConfig, stage: Stage, model: str) -> Iterator[MethodInstance]:
+    for each in config.imports_of(stage, model):
+        yield MethodInstance(stage.name, stage.text_split, model, each.name, Setting.imported(), None)
 
 
 def measurements(config: SweepConfig) -> list[MeasureInstance]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.sections import (
     DISTINCT,
+    Added,
     BasisSizes,
     Dtype,
     Enters,
@@ -63,6 +64,10 @@ class Corpus(Section):
 
     column: Text = "text"
     """The column or field that holds the text."""
+
+    prefix_column: Annotated[Text | None, Added] = None
+    """For a .jsonl or .parquet file that says where each text is to be cut: the column with the prefix. What
+    people wrote is then the text behind it. By default, prefixes are the first `prefixes.tokens` tokens."""
 
     config: Text | None = None
     """The configuration of a hub dataset that has several."""

@@ -1,7 +1,8 @@
 """A sweep as a whole. What a key means, its default and its limits are written down once, under the key.
 
-experiment.py, methods.py, stages.py    what results depend on: enters the ids of jobs
-resources.py                            how the work is done: enters no identity, may change before resuming
+experiment.py, methods.py, imports.py, stages.py
+                what results depend on: enters the ids of jobs
+resources.py    how the work is done: enters no identity, may change before resuming
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from bat.errors import InvalidInputError
 from harness.config.checks import find_problems
 from harness.config.errors import ConfigError, suggest
 from harness.config.experiment import Corpus, Features, Generation, Measurement, Model, Prefixes, Scoring
+from harness.config.imports import Import
 from harness.config.methods import Method
 from harness.config.resources import Resources
-from harness.config.sections import NOT_EMPTY, Enters, Name, Section
+from harness.config.sections import NOT_EMPTY, Added, Enters, Name, Section
 from harness.config.stages import Stage
 
 __all__ = [
     "Corpus",
     "Features",
     "Generation",
+    "Import",
     "Measurement",
     "Method",
     "Model",
@@ -70,6 +73,9 @@ class SweepConfig(Section):
     methods: tuple[Method, ...] = ()
     """The rules to compare, each with where its parameter comes from."""
 
+    imports: Annotated[tuple[Import, ...], Added] = ()
+    """Texts made elsewhere, to be scored and reported beside those of the methods."""
+
     stages: Annotated[tuple[Stage, ...], NOT_EMPTY]
     """What is done, in order."""
 
@@ -87,6 +93,10 @@ class SweepConfig(Section):
         """The method of that name."""
         return _get("method", {method.title: method for method in self.methods}, title)
 
+    def get_import(self, name: str) -> Import:
+        """The import of that name."""
+        return _get("import", {each.name: each for each in self.imports}, name)
+
     def get_model(self, title: str) -> Model:
         """The model of that label, or else name."""
         return _get("model", {model.title: model for model in self.models}, title)
@@ -100,6 +110,12 @@ class SweepConfig(Section):
         if stage.kind == "measure":
             return ()
         return self.methods if stage.methods is None else tuple(map(self.get_method, stage.methods))
+
+    def imports_of(self, stage: Stage, model: str) -> tuple[Import, ...]:
+        """The imports that a stage shows beside a model; none for one that measures."""
+        if stage.kind == "measure":
+            return ()
+        return tuple(each for each in self.imports if each.joins(stage.name, model))
 
     def seeds_of(self, stage: Stage) -> tuple[int, ...]:
         """The seeds that a stage runs; none for one that measures."""

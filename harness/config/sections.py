@@ -36,6 +36,11 @@ class Unordered:
     """Marks a list whose order changes nothing, so that it is sorted before it is hashed."""
 
 
+class Added:
+    """Marks a key that came later: it enters identities only where it is set, so that runs from before are
+    resumed as they are."""
+
+
 class Section(BaseModel):
     """A part of a sweep: frozen, no key that is not declared, no value turned into another type."""
 

@@ -58,7 +58,8 @@ def summarize(config: SweepConfig) -> SweepSummary:
     for stage in config.stages:
         run = [instance for instance in instances if instance.stage == stage.name]
         measured = sum(instance.stage == stage.name for instance in measurements(config))
-        texts = len(run) * config.prefixes.count * config.generation.samples
+        written = [instance for instance in run if not instance.setting.is_imported]
+        texts = len(written) * config.prefixes.count * config.generation.samples
         positions = measured * config.measurement.tokens
         stages.append(
             StageSummary(
@@ -67,7 +68,7 @@ def summarize(config: SweepConfig) -> SweepSummary:
                 split=config.measurement.split if stage.kind == "measure" else stage.text_split,
                 models=tuple(model.title for model in config.models_of(stage)),
                 seeds=config.seeds_of(stage),
-                settings=tuple(dict.fromkeys(str(instance.setting) for instance in run)),
+                settings=tuple(dict.fromkeys(map(_in_words, run))),
                 texts=texts,
                 max_tokens=texts * config.generation.max_tokens,
                 positions=positions,
@@ -77,6 +78,11 @@ def summarize(config: SweepConfig) -> SweepSummary:
         )
     models = tuple(model.title for model in config.models)
     return SweepSummary(config.name, config.description, config.corpus.name, models, tuple(stages))
+
+
+def _in_words(instance: MethodInstance) -> str:
+    setting = str(instance.setting)
+    return f"{instance.method} ({setting})" if instance.setting.is_imported else setting
 
 
 def _deferred(run: list[MethodInstance]) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.jobs import HumanText, ModelIdentity
+from harness.jobs import HumanText, ImportedFile, ModelIdentity
+from harness.jobs.rows import PrefixEntry
 from harness.planning.materials import Materials
 from harness.store import Reader
 from workers.requests import ModelRequest
@@ -24,3 +26,9 @@ class SweepInputs:
     def human_text(self, model: ModelIdentity) -> HumanText:
         """The text on which rejection rates are measured, in the tokens of a model."""
         return self.materials.human_text(self.materials.card_of(model))
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]:
+        """The texts of a file that continue these prefixes."""
+        return self.materials.imported_texts(file, model, prefixes)

@@ -185,12 +185,17 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     lengths = [len(trace) for trace in traces]
     decoded = token_columns(traces)
     thresholds, rejections = decoded["threshold"], decoded["refusals"]
+    unknown = np.isnan(decoded["probability"])  # tokens of imported texts, which were sampled elsewhere
+    sampling = ("refusals", "undecided", "programs", "pivots", "passes", "probability")
     columns = {
         **decoded,
         "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
         "item": np.repeat(np.array([row[1] for row in rows], "int32"), lengths),
+        **{name: pa.array(decoded[name], mask=unknown) for name in sampling},
         "threshold": pa.array(thresholds, mask=np.isnan(thresholds)),
-        "acceptance": pa.DictionaryArray.from_arrays(decoded["acceptance"], list(ACCEPTANCE_NAMES)),
+        "acceptance": pa.DictionaryArray.from_arrays(
+            pa.array(decoded["acceptance"], mask=unknown), list(ACCEPTANCE_NAMES)
+        ),
         "refused": pa.ListArray.from_arrays(
             np.concatenate([[0], np.cumsum(rejections)]).astype("int32"), rejected_tokens(traces)
         ),

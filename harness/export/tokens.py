@@ -20,14 +20,19 @@ _COUNTS = ("refusals", "undecided", "programs", "pivots", "passes")
 
 
 def token_columns(traces: Sequence[Trace]) -> dict[str, AnyArray]:
-    """The traces one after another; `step` counts the tokens of a text from 0."""
+    """The traces one after another; `step` counts the tokens of a text from 0.
+
+    Imported texts were sampled elsewhere: their probabilities are NaN, and their acceptance is -1.
+    """
     steps = [np.arange(len(trace), dtype="int32") for trace in traces]
+    probabilities = _joined(traces, "probabilities", "float32")
+    acceptance = _joined(traces, "acceptance", "int8")
     return {
         "step": np.concatenate([np.empty(0, "int32"), *steps]),
         "token": _joined(traces, "token_ids", "int32"),
-        "probability": _joined(traces, "probabilities", "float32"),
+        "probability": probabilities,
         "threshold": _joined(traces, "thresholds", "float32"),
-        "acceptance": _joined(traces, "acceptance", "int8"),
+        "acceptance": np.where(np.isnan(probabilities), np.int8(-1), acceptance),
         **{name: _joined(traces, name, "int32") for name in _COUNTS},
     }
 

@@ -3,6 +3,8 @@
     measure_human_text.py    rows about tokens that people wrote: all rejection rates follow from them
     likelihood.py            the same for human continuations, for their perplexity
     generate.py              texts that continue prefixes under a setting
+    import_texts.py          texts made elsewhere that continue prefixes
+                             (texts.py has what both share)
     featurize_human.py       vectors of human continuations        } featurize.py has what both share
     featurize_generated.py   vectors of generated texts            }
     score_generated.py       MAUVE and statistics of a setting     } score.py has what both share
@@ -26,16 +28,19 @@ from harness.jobs.featurize_generated import FeaturizeGenerated
 from harness.jobs.featurize_human import FeaturizeHuman
 from harness.jobs.generate import Generate
 from harness.jobs.identity import RESULT_VERSION, SpecJson, canonical_json, sha256_of
+from harness.jobs.import_texts import ImportedFile, ImportTexts
 from harness.jobs.likelihood import HumanLikelihood
 from harness.jobs.measure_human_text import MeasureHumanText
 from harness.jobs.parts import CorpusIdentity, ModelIdentity, PrefixRange, is_commit
 from harness.jobs.rows import Rows
 from harness.jobs.score_generated import ScoreGenerated
 from harness.jobs.score_human import ScoreHuman
+from harness.jobs.texts import TextsJob
 
 KINDS: tuple[type[JobSpec[Any]], ...] = (
     MeasureHumanText,
     HumanLikelihood,
+    ImportTexts,  # before Generate, whose specification has no marker
     Generate,
     FeaturizeHuman,
     FeaturizeGenerated,
@@ -76,6 +81,8 @@ __all__ = [
     "Generate",
     "HumanLikelihood",
     "HumanText",
+    "ImportTexts",
+    "ImportedFile",
     "Inputs",
     "Job",
     "JobKind",
@@ -88,6 +95,7 @@ __all__ = [
     "ScoreGenerated",
     "ScoreHuman",
     "SpecJson",
+    "TextsJob",
     "Trial",
     "canonical_json",
     "is_commit",

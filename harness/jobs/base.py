@@ -23,6 +23,7 @@ from harness.jobs.rows import PrefixEntry, Rows
 
 if TYPE_CHECKING:  # these bring in torch, which planning and questions to a store do without
     from harness.config.schema import SweepConfig
+    from harness.jobs.import_texts import ImportedFile
     from workers.generation import Generation
     from workers.measurement_record import Measurement
     from workers.positions import Positions, TokenizedDocument
@@ -110,6 +111,11 @@ class JobSpec(ABC, Generic[Value]):
         return None
 
     @property
+    def origin(self) -> str | None:
+        """The file that its texts were read from, if they were made elsewhere."""
+        return None
+
+    @property
     def prefix_set(self) -> str | None:
         """The set of prefixes that its texts continue, if it names one."""
         return None
@@ -189,7 +195,7 @@ class Results(Protocol):
 
 
 class Inputs(Protocol):
-    """What requests are made from: the sweep's models and human text, and the results of other jobs."""
+    """What requests are made from: a sweep's models, human text and imports, and results of other jobs."""
 
     @property
     def results(self) -> Results: ...
@@ -197,6 +203,10 @@ class Inputs(Protocol):
     def model_request(self, model: ModelIdentity) -> ModelRequest: ...
 
     def human_text(self, model: ModelIdentity) -> HumanText: ...
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]: ...
 
 
 class Trial(Protocol):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.jobs.base import Inputs
 from harness.jobs.featurize import Featurize, reading_options
-from harness.jobs.generate import Generate
 from harness.jobs.parts import ModelIdentity, shards
+from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -36,7 +36,7 @@ class FeaturizeGenerated(Featurize):
 
     @classmethod
     def plan(
-        cls, config: SweepConfig, model: ModelIdentity, generate: Sequence[Generate]
+        cls, config: SweepConfig, model: ModelIdentity, generate: Sequence[TextsJob]
     ) -> list[FeaturizeGenerated]:
         """All jobs of what generate jobs wrote."""
         options: dict[str, Any] = reading_options(config)
@@ -59,7 +59,7 @@ class FeaturizeGenerated(Featurize):
 
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
         writer = inputs.results.parsed_jobs([self.texts.generated])[self.texts.generated]
-        assert isinstance(writer, Generate)
+        assert isinstance(writer, TextsJob)
         first = writer.prefixes.start
         prefixes = inputs.results.prefixes(
             writer.prefixes.set, first + self.texts.start, first + self.texts.stop

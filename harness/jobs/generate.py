@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bat import rules, solvers
-from harness.jobs.base import Inputs, JobKind, JobLabels, JobSpec, Trial
+from harness.jobs.base import Inputs, JobLabels, Trial
 from harness.jobs.parts import ModelIdentity, PrefixRange, plugins, shards
-from harness.jobs.rows import GenerationRows
+from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
     from bat.rules import Rule
     from harness.config.expansion import Setting
     from harness.config.schema import SweepConfig
-    from workers.generation import Generation, GenerationSettings
+    from workers.generation import GenerationSettings
     from workers.prefixes import PrefixSet
     from workers.requests import GenerateRequest
 
@@ -28,12 +28,9 @@ _PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # they reject equally much, 
 
 
 @dataclass(frozen=True)
-class Generate(JobSpec["list[Generation]"]):
+class Generate(TextsJob):
     """A shard of prefixes, a model, a rule with its parameter, a seed -> a text for each prefix."""
 
-    kind = JobKind.GENERATE
-    role = "texts"
-    rows_type = GenerationRows
     unit_name = "tokens"
     model_task = "wrote texts"
 
@@ -87,12 +84,8 @@ class Generate(JobSpec["list[Generation]"]):
         ]
 
     @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
-    def prefix_set(self) -> str:
-        return self.prefixes.set
+    def draw(self) -> tuple[int, int]:
+        return self.seed, self.sample
 
     @property
     def labels(self) -> JobLabels:
@@ -165,6 +158,3 @@ class Generate(JobSpec["list[Generation]"]):
         return GenerationSettings(
             rule, max_tokens=max_tokens, batch_size=batch_size, seed=self.seed, sample=self.sample, **options
         )
-
-    def rows(self, value: list[Generation]) -> GenerationRows:
-        return GenerationRows.of(self.prefixes.set, value)

@@ -11,8 +11,8 @@ import numpy as np
 from harness.jobs.base import Inputs, Results
 from harness.jobs.featurize_generated import FeaturizeGenerated
 from harness.jobs.featurize_human import FeaturizeHuman
-from harness.jobs.generate import Generate
 from harness.jobs.score import Score, logarithms, scoring_options
+from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -45,13 +45,16 @@ class ScoreGenerated(Score):
         cls,
         config: SweepConfig,
         human: Sequence[FeaturizeHuman],
-        generate: Sequence[Generate],
+        generate: Sequence[TextsJob],
         featurize: Sequence[FeaturizeGenerated],
     ) -> ScoreGenerated:
         """The one job of a setting with a seed."""
         mauve = config.scoring.mauve
+        options = scoring_options(config)
+        lacking = generate[0].lacks_statistics
+        options["statistics"] = tuple(name for name in options["statistics"] if name not in lacking)
         return cls(
-            **scoring_options(config),
+            **options,
             human=tuple(job.id for job in human),
             generated=tuple(job.id for job in featurize),
             texts=GeneratedTexts(tuple(job.id for job in generate)),

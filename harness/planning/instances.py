@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,11 @@ from harness.jobs import (
     FeaturizeHuman,
     Generate,
     HumanLikelihood,
+    ImportTexts,
     JobSpec,
     ScoreGenerated,
     ScoreHuman,
+    TextsJob,
 )
 from harness.planning.materials import Materials, ModelCard
 from workers.corpora import Split
@@ -41,7 +44,7 @@ class HumanJobs:
 class SettingJobs:
     """What a setting needs done beside that."""
 
-    generate: tuple[Generate, ...]
+    generate: tuple[TextsJob, ...]
     featurize: tuple[FeaturizeGenerated, ...]
     score: ScoreGenerated
 
@@ -67,12 +70,17 @@ def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs
 
 
 def setting_jobs(
-    materials: Materials, card: ModelCard, human: HumanJobs, setting: Setting, seed: int
+    materials: Materials, card: ModelCard, human: HumanJobs, instance: MethodInstance, setting: Setting
 ) -> SettingJobs:
-    """Name the jobs of a setting whose parameter is known."""
+    """Name the jobs of an instance; `setting` is its own, with its parameter known."""
     config = materials.config
     reader = materials.card(config.features).identity
-    generate = Generate.plan(config, card.identity, human.prefix_set, setting, seed)
+    generate: Sequence[TextsJob]
+    if instance.seed is None:
+        file = materials.imported_file(card, instance.split, config.get_import(instance.method))
+        generate = ImportTexts.plan(config, card.identity, human.prefix_set, file)
+    else:
+        generate = Generate.plan(config, card.identity, human.prefix_set, setting, instance.seed)
     featurize = FeaturizeGenerated.plan(config, reader, generate)
     score = ScoreGenerated.plan(config, human.features, generate, featurize)
     return SettingJobs(tuple(generate), tuple(featurize), score)

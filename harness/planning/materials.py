@@ -5,17 +5,19 @@ A model is loaded once to learn its fingerprints and tokenizer, and let go: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from transformers import PreTrainedTokenizerBase
 
 from bat.errors import InvalidInputError
-from harness.config.schema import Features, Model, SweepConfig
-from harness.jobs import CorpusIdentity, HumanText, ModelIdentity, is_commit
-from harness.jobs.rows import PrefixRows
+from harness.config.schema import Features, Import, Model, SweepConfig
+from harness.jobs import CorpusIdentity, HumanText, ImportedFile, ModelIdentity, is_commit
+from harness.jobs.rows import PrefixEntry, PrefixRows
+from harness.planning.imported import ImportedTexts, load_imported
 from workers.corpora import Corpus, Split, open_corpus
-from workers.encoding import decode, decode_continuation
+from workers.encoding import decode, decode_continuation, encode
+from workers.given_texts import given_prefixes
 from workers.models import LanguageModel, ModelInfo, load
 from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
@@ -55,6 +57,8 @@ class Materials:
         self._corpora: dict[Split, Corpus] = {}
         self._prefix_sets: dict[tuple[str, Split], PrefixSet] = {}
         self._human_text: dict[str, HumanText] = {}
+        self._imported: dict[tuple[str, str], ImportedTexts] = {}
+        self._matched: set[tuple[str, str, Split]] = set()
 
     def card(self, model: Model | Features) -> ModelCard:
         """The card of a model that the sweep names."""
@@ -95,16 +99,29 @@ class Materials:
         """The prefixes of one half in the tokens of a model."""
         key = (card.info.tokenizer_fingerprint, split)
         if key not in self._prefix_sets:
-            wanted = self.config.prefixes
-            self._prefix_sets[key] = prefixes(
-                self.corpus(split),
-                card.tokenizer,
-                wanted.count,
-                wanted.tokens,
-                continuation_tokens=self.config.generation.max_tokens,
-                min_continuation_tokens=wanted.min_continuation_tokens,
-            )
+            self._prefix_sets[key] = self._make_prefix_set(card, split)
         return self._prefix_sets[key]
+
+    def _make_prefix_set(self, card: ModelCard, split: Split) -> PrefixSet:
+        options, human = self.config.prefixes, self.config.corpus
+        if human.prefix_column is not None:
+            return given_prefixes(
+                self.corpus(split),
+                human.name,
+                (human.prefix_column, human.column),
+                card.tokenizer,
+                options.count,
+                continuation_tokens=self.config.generation.max_tokens,
+                min_continuation_tokens=options.min_continuation_tokens,
+            )
+        return prefixes(
+            self.corpus(split),
+            card.tokenizer,
+            options.count,
+            options.tokens,
+            continuation_tokens=self.config.generation.max_tokens,
+            min_continuation_tokens=options.min_continuation_tokens,
+        )
 
     def prefix_rows(self, card: ModelCard, split: Split) -> PrefixRows:
         """The same with their texts, for the store."""
@@ -115,6 +132,39 @@ class Materials:
             for prefix in found.prefixes
         ]
         return PrefixRows.of(found, openings, endings)
+
+    def imported(self, card: ModelCard, source: Import) -> ImportedTexts:
+        """The texts of an import, to be matched to prefixes in the tokens of a model."""
+        key = (card.info.tokenizer_fingerprint, source.name)
+        if key not in self._imported:
+            tokenizer = card.tokenizer
+            self._imported[key] = load_imported(
+                source, lambda text: decode(tokenizer, encode(tokenizer, text))
+            )
+        return self._imported[key]
+
+    def imported_file(self, card: ModelCard, split: Split, source: Import) -> ImportedFile:
+        """The file of an import, which has a text for each prefix of one half."""
+        imported = self.imported(card, source)
+        key = (card.info.tokenizer_fingerprint, source.name, split)
+        if key not in self._matched:
+            imported.match(self.prefix_rows(card, split).entries)
+            self._matched.add(key)
+        return imported.file
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]:
+        """The texts of a file that continue these prefixes."""
+        card = self.card_of(model)
+        for source in self.config.imports:
+            imported = self.imported(card, source)
+            if imported.file == file:
+                return imported.match(prefixes)
+        raise InvalidInputError(
+            f"no import of this sweep is {file.name} with sha256 {file.sha256[:12]}. Was the file changed? "
+            "Restore it, or import it as a new run."
+        )
 
     def human_text(self, card: ModelCard) -> HumanText:
         """The text that rejection rates are measured on, in the tokens of a model."""

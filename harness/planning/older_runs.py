@@ -110,7 +110,7 @@ class _OlderRun:
         return human, self._instance(
             InstanceKind.GENERATE,
             instance,
-            f"{instance.resolution_name}, seed {instance.seed}",
+            instance.name,
             position,
             jobs,
             method=instance.method,

@@ -130,7 +130,7 @@ class _Planner:
         if is_first:
             self.human[key] = human_jobs(self.materials, card, instance.split)
         human = self.human[key]
-        own = setting_jobs(self.materials, card, human, setting, instance.seed)
+        own = setting_jobs(self.materials, card, human, instance, setting)
         in_order: list[JobSpec[Any]] = [
             *own.generate,
             *human.features,
@@ -160,13 +160,13 @@ class _Planner:
         self._add_instance(
             InstanceKind.GENERATE,
             instance,
-            f"{instance.resolution_name}, seed {instance.seed}",
+            instance.name,
             () if planned is None else planned.jobs.jobs,
             method=instance.method,
             seed=instance.seed,
             asked=instance.setting.as_dict(),
             rule=instance.setting.rule,
-            parameter=None if planned is None else planned.setting.known_rule().parameter,
+            parameter=None if planned is None else planned.setting.known_parameter,
             constraints=instance.setting.constraints,
             state=state,
             problem=problem,

@@ -63,7 +63,7 @@ def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
         seen.add(same)
         card = materials.card(config.get_model(instance.model))
         human = human_jobs(materials, card, instance.split)
-        own = setting_jobs(materials, card, human, stand_in(instance), instance.seed)
+        own = setting_jobs(materials, card, human, instance, stand_in(instance))
         new = [job for job in human.jobs if job.id not in known]
         known.update(job.id for job in new)
         # Instances that differ in their parameter alone have the same jobs here, which count each time.

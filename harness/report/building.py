@@ -54,7 +54,11 @@ def build_report(reader: Reader, runs: Sequence[Run], *, device: str | None, sta
 
 # Title, introduction, and the beginnings of the names of the parts.
 _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Which methods write most like people", "", ("comparison", "mauve-by-method", "spreads", "differences")),
+    (
+        "Which methods write most like people",
+        "",
+        ("comparison", "mauve-by-method", "spreads", "differences", "imported"),
+    ),
     (
         "What the texts are like",
         "Every statistic is of the continuations only, in the tokens of the model. Human continuations are "
@@ -213,14 +217,20 @@ def _summary(reader: Reader, results: Results, tables: Sequence[Table]) -> str:
 def _what_was_compared(reader: Reader, results: Results) -> str:
     if not results.results:
         return "Human text was measured; no texts were generated."
-    models = ", ".join(dict.fromkeys(result.model for result in results.results))
-    settings = {(result.model, result.setting) for result in results.results}
-    seeds = len({scored.seed for result in results.results for scored in result.seeds})
+    own = [result for result in results.results if not result.is_imported]
+    models = ", ".join(dict.fromkeys(result.model for result in own))
+    settings = {(result.model, result.setting) for result in own}
+    seeds = len({scored.seed for result in own for scored in result.seeds})
     set_ids = dict.fromkeys(result.prefix_set for result in results.results)
     text = ", ".join(
         f"{counted(prefixes.prefixes, 'prefix', 'prefixes')} of {prefixes.corpus} ({prefixes.split})"
         for prefixes in map(reader.prefix_set, set_ids)
     )
+    imported = ", ".join(dict.fromkeys(result.method for result in results.results if result.is_imported))
+    if not own:
+        return f"Imported texts continue {text}: {imported}."
+    beside = f" Imported beside them: {imported}." if imported else ""
     return (
         f"{models} continued {text} under {counted(len(settings), 'setting')} with {counted(seeds, 'seed')}."
+        f"{beside}"
     )

@@ -10,12 +10,12 @@ from typing import Any
 from bat.errors import InvalidInputError
 from harness.config import Resolved, Setting, SweepConfig, from_identity
 from harness.jobs import (
-    Generate,
     JobSpec,
     MeasureHumanText,
     ModelIdentity,
     ScoreGenerated,
     ScoreHuman,
+    TextsJob,
     canonical_json,
     is_commit,
 )
@@ -93,7 +93,7 @@ class _LoadedRun:
 
     def _check_models(self) -> None:
         """Raise if a model has two versions: a report only distinguishes models by name and precision."""
-        writers = [instance.job_ids(Generate.role)[:1] for instance in self._instances]
+        writers = [instance.job_ids(TextsJob.role)[:1] for instance in self._instances]
         by_label: dict[str, ModelIdentity] = {}
         for writer in self.reader.parsed_jobs(job for jobs in writers for job in jobs).values():
             model = writer.model_identity
@@ -157,7 +157,6 @@ class _LoadedRun:
     def _scored(self, instance: Instance) -> Scored:
         job = self._score_job(instance)
         assert job is not None
-        assert instance.seed is not None
         spec = self._specs[job]
         assert isinstance(spec, ScoreGenerated)
         return Scored(

@@ -15,9 +15,9 @@ from workers.measurement_record import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The texts of one setting with one seed, and their scores by name."""
+    """The texts of one setting with one seed, and their scores by name; imported texts have no seed."""
 
-    seed: int
+    seed: int | None
     score_job: str
     featurize_jobs: tuple[str, ...]
     generate_jobs: tuple[str, ...]
@@ -53,8 +53,15 @@ class Result:
         return getattr(value, "value", None)
 
     @property
+    def is_imported(self) -> bool:
+        """Whether its texts were made elsewhere."""
+        return self.setting.is_imported
+
+    @property
     def label(self) -> str:
-        """Rule, parameter and number of constraints, such as "ba-eta=0.0153 (c=20)"."""
+        """Such as "ba-eta=0.0153 (c=20)"; for imported texts, the name of their method."""
+        if self.is_imported:
+            return f"{self.method} ({self.setting})"
         return short_name(self.setting.rule, self.parameter, self.setting.constraints)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
-from harness.jobs import Generate
+from harness.jobs import TextsJob
 from harness.jobs.rows import PrefixEntry
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
@@ -57,7 +57,7 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
             text=prefix.text,
             human=prefix.continuation,
             continuations=tuple(
-                _continuation(result.label, texts[prefix.id], prefix, pieces)
+                _continuation(result, texts[prefix.id], prefix, pieces)
                 for result, texts in zip(shown, written.values(), strict=True)
             ),
         )
@@ -93,19 +93,20 @@ def _first_jobs(reader: Reader, shown: Sequence[Result]) -> list[StoredJob]:
 
 
 def _sample_and_start(job: StoredJob) -> tuple[int, int]:
-    spec = _generate_spec(job)
-    return spec.sample, spec.prefixes.start
+    spec = _texts_spec(job)
+    _, sample = spec.draw or (0, 0)
+    return sample, spec.prefixes.start
 
 
-def _generate_spec(job: StoredJob) -> Generate:
+def _texts_spec(job: StoredJob) -> TextsJob:
     spec = job.parse()
-    assert isinstance(spec, Generate)
+    assert isinstance(spec, TextsJob)
     return spec
 
 
 def _shared_range(jobs: Sequence[StoredJob]) -> tuple[int, int]:
     """The range of prefixes that all jobs share; shards of different runs may differ in size."""
-    ranges = [_generate_spec(job).prefixes for job in jobs]
+    ranges = [_texts_spec(job).prefixes for job in jobs]
     return max(shard.start for shard in ranges), min(shard.stop for shard in ranges)
 
 
@@ -125,10 +126,14 @@ def _written(reader: Reader, job: StoredJob, prefixes: Iterable[PrefixEntry]) ->
     }
 
 
-def _continuation(title: str, generation: Generation, prefix: PrefixEntry, pieces: _Pieces) -> Continuation:
+def _continuation(
+    result: Result, generation: Generation, prefix: PrefixEntry, pieces: _Pieces
+) -> Continuation:
     length = counted(len(generation.trace), "token")
     ended = ", ended by the model" if generation.stop_reason == "end" else ""
-    return Continuation(title, f"{length}{ended}", generation.text, pieces.of(prefix, generation))
+    # How the tokens of imported texts were accepted is not known.
+    parts = None if result.is_imported else pieces.of(prefix, generation)
+    return Continuation(result.label, f"{length}{ended}", generation.text, parts)
 
 
 @dataclass
@@ -189,8 +194,15 @@ def _note(results: Results, chosen: Sequence[Result], job: StoredJob, shared: tu
     if len(chosen) > _METHODS_SHOWN:
         left_out.append(f"the first {_METHODS_SHOWN} of {len(chosen)} settings")
     rest = f" ({'; '.join(left_out)})" if left_out else ""
-    seed = _generate_spec(job).seed
+    draw = _texts_spec(job).draw
+    origin = f"Imported texts{rest}."
+    if draw is not None:
+        beside = (
+            " Imported texts were made elsewhere." if any(result.is_imported for result in chosen) else ""
+        )
+        origin = f"Written by {model}{rest} with seed {draw[0]}.{beside}"
+    state = "unedited" if draw is not None else "cut to the length of the human ones"
     return (
-        f"Written by {model}{rest} with seed {seed}. Prefixes are spread evenly over numbers "
-        f"{shared[0] + 1} to {shared[1]} of the set. Texts are unedited."
+        f"{origin} Prefixes are spread evenly over numbers {shared[0] + 1} to {shared[1]} of the set. "
+        f"Texts are {state}."
     )

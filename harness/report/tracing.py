@@ -51,7 +51,9 @@ def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column
     sources, parts = build_tables(reader, runs)
     tables = [part for part in parts if isinstance(part, Table)]
     if table in TABLES and not any(part.name.startswith(table) for part in tables):
-        missing = next(part for part in TABLES[table](sources) if isinstance(part, Missing))
+        missing = next((part for part in TABLES[table](sources) if isinstance(part, Missing)), None)
+        if missing is None:
+            raise InvalidInputError(f"there is no table {table} here: the runs have no data for it.")
         raise InvalidInputError(
             f"there is no table {table} here: {missing.why}. Compute it with: {missing.command}"
         )

@@ -73,7 +73,7 @@ def open_files(path: Path, column: str) -> LocalText:
 
 
 def _read_jsonl(path: Path, column: str) -> Iterator[str | None]:
-    with _open_text(path) as lines:
+    with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -99,7 +99,7 @@ def _read_parquet(path: Path, column: str) -> Iterator[str | None]:
 
 
 def _read_text(path: Path, column: str) -> Iterator[str | None]:
-    with _open_text(path) as opened:
+    with open_text(path) as opened:
         yield opened.read()
 
 
@@ -119,7 +119,8 @@ def _suffix(path: Path) -> str:
     return max((suffix for suffix in _READERS if name.endswith(suffix)), key=len, default="")
 
 
-def _open_text(path: Path) -> TextIO:
+def open_text(path: Path) -> TextIO:
+    """Open a UTF-8 file, compressed or not."""
     # "utf-8-sig" also takes away the byte order mark that some editors put first.
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig")

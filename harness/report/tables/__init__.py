@@ -2,6 +2,7 @@
 
 cells.py           numbers as text; labels.py: which results, under which names
 comparison.py      MAUVE by method and model; differences at equal rejection rates
+imported.py        imported texts against all others of the same prefixes
 statistics.py      other statistics of texts, beside human text
 sampling.py        how tokens were accepted, and at what cost
 lower_entropy.py   the paper's Table 1
@@ -22,6 +23,7 @@ from harness.report.results import Sources
 # Modules, not functions: several functions have the name of their module and would hide it.
 from harness.report.tables import (
     comparison,
+    imported,
     lower_entropy,
     matching,
     rejection,
@@ -39,6 +41,7 @@ Builder = Callable[[Sources], list[Table | Missing]]
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
     "differences": comparison.differences,
+    "imported": imported.imported,
     "statistics": statistics.statistics,
     "sampling": sampling.sampling,
     "lower-entropy": lower_entropy.lower_entropy,

@@ -72,7 +72,7 @@ def interval_words(number: Estimate) -> str:
     return f"95% interval {main.low:.4g} to {main.high:.4g} over {main.source} ({main.count})"
 
 
-def scores_of(result: Result, name: str, seeds: Container[int] | None = None) -> list[StoredScore]:
+def scores_of(result: Result, name: str, seeds: Container[int | None] | None = None) -> list[StoredScore]:
     """The score of each seed that has it, optionally only of those in `seeds`."""
     chosen = [scored for scored in result.seeds if seeds is None or scored.seed in seeds]
     return [scored.scores[name] for scored in chosen if name in scored.scores]
@@ -113,7 +113,9 @@ def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
 def find_difference(first: Result, second: Result, name: str) -> Difference | None:
     """First minus second in one score, if both have it."""
     # Only seeds that both have, so that the random numbers are the same on both sides.
-    shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
+    shared: set[int | None] | None = None
+    if not first.is_imported and not second.is_imported:
+        shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
     left, right = scores_of(first, name, shared), scores_of(second, name, shared)
     return difference(left, right) if left and right else None
 
@@ -162,6 +164,7 @@ def parameter_cell(result: Result) -> Cell:
 
 def _how(name: str, result: Result) -> str:
     count = len(scores_of(result, name.split()[0]))
-    how = f"{name} of {result.label}, " + ("one seed" if count == 1 else f"mean over {count} seeds")
+    seeds = "one seed" if count == 1 else f"mean over {count} seeds"
+    how = f"{name} of {result.label}" if result.is_imported else f"{name} of {result.label}, {seeds}"
     resolution = result.resolution
     return how if resolution is None else f"{how}; its parameter: {resolution.value:.6g}, {resolution.how}"

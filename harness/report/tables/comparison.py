@@ -134,7 +134,7 @@ def _spreads(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...]
 
 def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     models = list(models_of(results))
-    row_labels = labels(results, lambda result: str(result.asked), by_model=True)
+    row_labels = labels(results, _asked, by_model=True)
     cells: dict[str, dict[str, Cell]] = {}
     for index, (label, result) in enumerate(zip(row_labels, results, strict=True)):
         cell = mauve_cell(result, bold=index in best)
@@ -142,6 +142,10 @@ def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...
         cells.setdefault(label, {})[result.model] = replace(cell, how=f"{result.label}: {cell.how}")
     rows = [Row(label, tuple(row.get(model, EMPTY) for model in models)) for label, row in cells.items()]
     return ("method", *models), tuple(rows)
+
+
+def _asked(result: Result) -> str:
+    return result.label if result.is_imported else str(result.asked)
 
 
 def _best(results: Sequence[Result]) -> set[int]:
@@ -163,13 +167,14 @@ def _best(results: Sequence[Result]) -> set[int]:
 def _caption(sources: Sources, results: Sequence[Result]) -> str:
     estimates = [mauve_of(result) for result in results]
     prefixes = sorted({config_of(sources.results, result).prefixes.count for result in results})
-    seeds = sorted({len(result.seeds) for result in results})
+    seeds = sorted({len(result.seeds) for result in results if not result.is_imported})
+    drawn = f"generation seeds: {' or '.join(map(str, seeds))}" if seeds else "all of them are imported"
     kinds = sorted({estimate.main.source for estimate in estimates if estimate.main is not None})
     intervals = f"with the 95% interval over {' or '.join(kinds)}" if kinds else "without intervals"
     return (
         f"MAUVE times 100, higher is better, {intervals}. "
         f"Texts continue {' or '.join(f'{count:,}' for count in prefixes)} prefixes; "
-        f"generation seeds: {' or '.join(map(str, seeds))}. The highest value of each model is bold."
+        f"{drawn}. The highest value of each model is bold."
     )
 
 
@@ -183,6 +188,11 @@ def _spread_notes(results: Sequence[Result]) -> list[str]:
             notes.append(f"Over {source}, 95% intervals are at most {max(widths):.1f} to either side.")
         else:
             notes.append(f"There is no interval over {source}: every score has only one such seed.")
+    if any(result.is_imported for result in results):
+        notes.append(
+            "Imported texts were made elsewhere, not by a model of this sweep. They are cut to as many "
+            "tokens as the others."
+        )
     notes.append("Bold marks the highest number, which need not be a shown difference: see the differences.")
     return notes
 

@@ -39,7 +39,8 @@ def config_of(results: Results, result: Result) -> SweepConfig:
     """The sweep of a result."""
     for run, config in zip(results.runs, results.configs, strict=True):
         same_run = run.name == result.run and result.run_id in (0, run.id)
-        if same_run and result.method in {method.title for method in config.methods}:
+        methods = {method.title for method in config.methods} | {each.name for each in config.imports}
+        if same_run and result.method in methods:
             return config
     raise InvalidInputError(
         f"the method of a result must be in its run's sweep; run {result.run!r} has no {result.method!r}."
@@ -48,6 +49,8 @@ def config_of(results: Results, result: Result) -> SweepConfig:
 
 def is_candidate(results: Results, result: Result) -> bool:
     """Whether a result is a candidate for the choice of a parameter, and not to be compared."""
+    if result.is_imported:
+        return False
     parameter = config_of(results, result).get_method(result.method).parameter
     best = parameter.best if isinstance(parameter, Choice) else None
     return best is not None and best.split == result.split

@@ -39,7 +39,7 @@ def rates(sources: Sources) -> list[Table | Missing]:
     """The rejection rate of every setting that was run."""
     by_setting: dict[tuple[str, object], Result] = {}
     for result in sources.results.results:
-        if sources.find_measurement(result) is not None:
+        if not result.is_imported and sources.find_measurement(result) is not None:
             by_setting.setdefault((result.model, result.setting), result)
     results = list(by_setting.values())
     if not results:

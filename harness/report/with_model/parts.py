@@ -62,7 +62,8 @@ def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
     by_name: dict[str, Rule] = {}
     constraints: int | None = None
     for result in shown(results):
-        if result.model == model and result.setting.rule not in by_name and len(by_name) < _MAX_RULES:
+        is_own = result.model == model and not result.is_imported
+        if is_own and result.setting.rule not in by_name and len(by_name) < _MAX_RULES:
             by_name[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
             constraints = constraints or result.setting.constraints
     rules = list(by_name.values()) or [bat.get_rule(*rule) for rule in _RULES]

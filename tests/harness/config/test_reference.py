@@ -51,6 +51,7 @@ def test_the_reference_says_what_enters_an_identity() -> None:
         ("The whole", "name"),
         ("`models[]`", "label"),
         ("`methods[]`", "name"),
+        ("`imports[]`", "name"),
         ("`stages[]`", "name"),
     }
     assert enters["`prefixes`", "shard_size"] == enters["`generation`", "batch_size"] == "jobs"
