@@ -265,10 +265,11 @@ def say(status: RunStatus) -> str:
         age = duration((datetime.now(UTC) - driver.seen_at).total_seconds())
         first += f" A driver is {driver.doing}, last seen {age} ago."
     sentences = [first]
-    if status.count("failed"):
-        blocked = status.count("blocked")
-        effect = f", {counted(blocked, 'job')} blocked by them" if blocked else ""
-        sentences.append(f"{counted(status.count('failed'), 'job')} failed{effect}.")
+    failed, blocked = status.count("failed"), status.count("blocked")
+    if failed:
+        cause = "it" if failed == 1 else "them"
+        effect = f", {counted(blocked, 'job')} blocked by {cause}" if blocked else ""
+        sentences.append(f"{counted(failed, 'job')} failed{effect}.")
     if status.state is RunState.FAILED:
         sentences.append("Fix the cause, run bat-harness retry, and run the same command again to resume.")
     if status.open_parameters and status.stages:

@@ -37,9 +37,7 @@ def test_every_command(
     assert status["jobs"] == {"done": 5, "leased": 1, "waiting": 1, "blocked": 1, "failed": 1, "total": 9}
     assert status["state"] == "running"
     assert status["seconds_left"] is not None
-    assert "1 job set aside, 1 job cannot start without them." in " ".join(
-        run_command(capsys, "status").split()
-    )
+    assert "1 job failed, 1 job blocked by it." in " ".join(run_command(capsys, "status").split())
     assert json.loads(run_command(capsys, "status", "--runs", "--json"))[0]["total"] == 9
 
     for name in NAMED_QUERIES:
