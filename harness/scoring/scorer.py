@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from bat.arrays import SingleArray
 from bat.errors import InvalidInputError
 from harness.scoring.mauve_score import mauve_scores
 from harness.scoring.resampling import Resampling
-from harness.scoring.scores import ScoreEntry
-from harness.scoring.statistics import get_statistic
+from harness.scoring.scores import PLUGIN, ScoreEntry
+from harness.scoring.statistics import STATISTIC_NAMES, get_statistic
 from harness.scoring.summarize import mauve_entry, summarize
 from harness.scoring.texts import TextSet
 
@@ -47,7 +47,8 @@ def score_texts(
         )
         entries.append(mauve_entry(mauve["kmeans_seeds"], found))
     for family in statistics:
-        entries += summarize(get_statistic(family)(texts, resampling), texts, resampling)
+        made = summarize(get_statistic(family)(texts, resampling), texts, resampling)
+        entries += made if family in STATISTIC_NAMES else [_marked(entry, family) for entry in made]
     twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
     if twice:
         raise InvalidInputError(
@@ -55,3 +56,8 @@ def score_texts(
             f"scoring.statistics {list(statistics)}. Rename the score in the plug-in that gives it."
         )
     return tuple(entries)
+
+
+def _marked(entry: ScoreEntry, statistic: str) -> ScoreEntry:
+    """Say which plug-in a score is from: reports show all of these, and a choice of our own."""
+    return replace(entry, detail={**(entry.detail or {}), PLUGIN: statistic})

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+# The key in the detail of a score that names the plug-in it comes from.
+PLUGIN = "plugin"
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -70,6 +71,12 @@ def query(site: Path, db: str, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
+def columns(table: Path) -> set[str]:
+    """The columns of a table of a report, which is written a cell a line."""
+    with table.open(newline="") as lines:
+        return {row["column"] for row in csv.DictReader(lines)}
+
+
 def _check_identities(jobs: list[dict[str, Any]]) -> None:
     """Every job names the plug-ins that its result depends on, with their versions, and no other."""
     package = {"distribution": "my-sampling", "version": "1.2.0"}
@@ -104,6 +111,9 @@ def test_a_sweep_with_a_plugin_runs_and_is_reported(site: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     told = "\n".join(path.read_text() for path in (tmp_path / "report").rglob("*.md"))
     assert "ba-top-a" in told
+    tables = tmp_path / "report" / "tables"
+    assert "longest-run" in columns(tables / "statistics.csv")
+    assert {"top-a", "ba-top-a", "loose:TopB"} <= columns(tables / "rejection.csv")
     assert "loose:TopB" in told
     done = run(site, "run", sweep, "--db", db)
     assert "Nothing to do" in done.stderr

@@ -93,11 +93,21 @@ def _rate(measurement: Measurement, result: Result) -> Estimate:
     return rejection_rate(measurement, rule, result.setting.constraints or 0, replicates=REPLICATES)
 
 
+def _further_rules(sources: Sources, model: str) -> list[str]:
+    """Rules that were run with the model and that are not in the table anyway, such as those of plug-ins."""
+    rules = dict.fromkeys(
+        result.setting.rule
+        for result in sources.results.results
+        if result.model == model and not result.is_imported
+    )
+    return [rule for rule in rules if rule not in RULES and not get_rule_form(rule).takes_no_parameter]
+
+
 def _table(sources: Sources, name: str, measured: Measured) -> Table:
     measurement = sources.measurement(measured)
     columns = [
         (rule if count is None or len(measured.basis_sizes) == 1 else f"{rule} (c={count})", rule, count)
-        for rule in RULES
+        for rule in (*RULES, *_further_rules(sources, measured.model))
         for count in (measured.basis_sizes if get_rule_form(rule).basis_aware else (None,))
     ]
     by_column = [

@@ -18,6 +18,7 @@ from harness.report.tables.cells import (
 )
 from harness.report.tables.labels import labels, models_of, shown, table_names
 from harness.scoring.estimates import difference, estimate
+from harness.scoring.scores import PLUGIN
 
 _SCORES = (
     "perplexity",
@@ -34,9 +35,9 @@ _TO_HUMAN = "perplexity minus human"
 
 def statistics(sources: Sources) -> list[Table | Missing]:
     """A table for each model, human text first."""
-    results = [
-        result for result in shown(sources.results) if any(has_score(result, name) for name in _SCORES)
-    ]
+    candidates = shown(sources.results)
+    names = (*_SCORES, *_plugin_scores(candidates))
+    results = [result for result in candidates if any(has_score(result, name) for name in names)]
     if not results:
         why = "the runs have no statistics of texts; add them to scoring.statistics of the sweep"
         return [Missing("Statistics of texts", why, "bat-harness run configs/paper/comparison.yaml")]
@@ -47,12 +48,25 @@ def statistics(sources: Sources) -> list[Table | Missing]:
     ]
 
 
+def _plugin_scores(results: Sequence[Result]) -> list[str]:
+    """Scores of statistics that other packages added, in alphabetical order."""
+    return sorted(
+        {
+            name
+            for result in results
+            for scored in result.seeds
+            for name, score in scored.scores.items()
+            if PLUGIN in (score.detail or {})
+        }
+    )
+
+
 def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -> Table:
     humans = {result.prefix_set: sources.results.human_of(result) for result in results}
     scored = {prefix_set: human for prefix_set, human in humans.items() if human is not None}
     scores = [
         score
-        for score in _SCORES
+        for score in (*_SCORES, *_plugin_scores(results))
         if any(has_score(result, score) for result in results)
         or any(score in human.scores for human in scored.values())
     ]

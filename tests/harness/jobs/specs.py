@@ -11,6 +11,8 @@ from harness.jobs import (
     FeaturizeHuman,
     Generate,
     HumanLikelihood,
+    ImportedFile,
+    ImportTexts,
     JobSpec,
     MeasureHumanText,
     ModelIdentity,
@@ -64,6 +66,11 @@ def generate(rule: str = "eta", parameter: float | None = 0.002, **changes: Any)
     return replace(spec, **changes)
 
 
+def import_texts(**changes: Any) -> ImportTexts:
+    file = ImportedFile("pairs.jsonl", "f" * 64, continuation="topp", prefix="prefix")
+    return replace(ImportTexts(MODEL, file, 6, PrefixRange("set", 0, 4)), **changes)
+
+
 def featurize_human(**changes: Any) -> FeaturizeHuman:
     spec = FeaturizeHuman(READER, True, 64, 16, HumanTextRange("set", 0, 4))
     return replace(spec, **changes)
@@ -98,6 +105,7 @@ def one_of_each() -> list[JobSpec[Any]]:
         measure(),
         likelihood(),
         generate(),
+        import_texts(),
         featurize_human(),
         featurize_generated(),
         score_generated(),
