@@ -143,7 +143,6 @@ def _show(bars: Bars | Lines, counts: list[Progress]) -> None:
 
 
 def _sentences(outcome: RunOutcome, again: str) -> list[str]:
-    from harness.driver.pool import is_invalid_input
     from harness.status.failures import summarize_error
     from harness.words import counted
 
@@ -156,6 +155,8 @@ def _sentences(outcome: RunOutcome, again: str) -> list[str]:
     if outcome.stopped:
         lines.append(f"Stopped before the end. Resume with: {again}")
     if outcome.failed:
+        from harness.driver.pool import is_invalid_input  # brings in torch
+
         lines.append(f"{counted(outcome.failed, 'job')} failed after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in outcome.failures[:_ERRORS_SHOWN]]
         if all(is_invalid_input(failure.error or "") for failure in outcome.failures):

@@ -17,7 +17,7 @@ class Stop:
 
     def request(self) -> None:
         """Stop once the running jobs are finished. Any thread may call this."""
-        self.asked = True
+        self.requested = True
 
     @contextmanager
     def listening(self, on_first: Callable[[], None]) -> Iterator[Stop]:

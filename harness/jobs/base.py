@@ -93,7 +93,7 @@ class JobSpec(ABC, Generic[Value]):
         """The job's id."""
         return self.job.id
 
-    # What it is about. Kinds that have such a thing say so with a field or property of that name.
+    # What it is about. A kind that has a model, a corpus or a batch size has a field of that name.
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -103,12 +103,12 @@ class JobSpec(ABC, Generic[Value]):
     @property
     def model_identity(self) -> ModelIdentity | None:
         """The model that does it; None for work that needs none."""
-        return None
+        return getattr(self, "model", None)
 
     @property
     def corpus_identity(self) -> CorpusIdentity | None:
         """The human text that it reads, if it reads any of a corpus."""
-        return None
+        return getattr(self, "corpus", None)
 
     @property
     def origin(self) -> str | None:
@@ -152,7 +152,7 @@ class JobSpec(ABC, Generic[Value]):
     @property
     def planned_batch_size(self) -> int | None:
         """How many texts are in memory at once; None where that cannot be changed."""
-        return None
+        return getattr(self, "batch_size", None)
 
     @abstractmethod
     def time_unit(self, trial: Trial) -> float:

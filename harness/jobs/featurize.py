@@ -39,14 +39,6 @@ class Featurize(JobSpec["npt.NDArray[np.float32]"]):
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
         """The prefixes of the shard, and the texts that continue them."""
 
-    @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
-    def planned_batch_size(self) -> int:
-        return self.batch_size
-
     def time_unit(self, trial: Trial) -> float:
         from workers.requests import FeaturizeRequest
 

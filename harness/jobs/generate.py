@@ -111,10 +111,6 @@ class Generate(TextsJob):
     def pace(self) -> str:
         return "" if self.constraints is None else f"c={self.constraints}"
 
-    @property
-    def planned_batch_size(self) -> int:
-        return self.batch_size
-
     def time_unit(self, trial: Trial) -> float:
         """A basis-aware rule costs what a plain one does, and its programs, which are timed on few texts."""
         import bat

@@ -59,14 +59,6 @@ class HumanLikelihood(JobSpec["Measurement"]):
         ]
 
     @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
-    def corpus_identity(self) -> CorpusIdentity:
-        return self.corpus
-
-    @property
     def prefix_set(self) -> str:
         return self.prefixes.set
 
@@ -80,10 +72,6 @@ class HumanLikelihood(JobSpec["Measurement"]):
     @property
     def pace(self) -> str:
         return "continuations"  # they are short, and take no programs
-
-    @property
-    def planned_batch_size(self) -> int:
-        return self.batch_size
 
     def time_unit(self, trial: Trial) -> float:
         prefixes = trial.prefixes(self.model)[:_TRIAL_TEXTS]

@@ -72,14 +72,6 @@ class MeasureHumanText(JobSpec["Measurement"]):
             for start, stop in shards(len(text.documents), asked.shard_size)
         ]
 
-    @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
-    def corpus_identity(self) -> CorpusIdentity:
-        return self.corpus
-
     def describe(self) -> str:
         return f"measured human text, {len(self.documents)} documents, {self.model.name}"
 
@@ -90,10 +82,6 @@ class MeasureHumanText(JobSpec["Measurement"]):
     @property
     def programs(self) -> float:
         return float(self.units * len(self.basis_sizes))
-
-    @property
-    def planned_batch_size(self) -> int:
-        return self.batch_size
 
     def time_unit(self, trial: Trial) -> float:
         text = trial.human_text(self.model)

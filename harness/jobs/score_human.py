@@ -64,14 +64,6 @@ class ScoreHuman(Score):
         return self.likelihood
 
     @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
-    def corpus_identity(self) -> CorpusIdentity:
-        return self.corpus
-
-    @property
     def prefix_set(self) -> str:
         return self.texts.human
 

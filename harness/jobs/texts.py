@@ -32,10 +32,6 @@ class TextsJob(JobSpec["list[Generation]"]):
         """The seed, and which of its samples the texts are; None for texts that were not drawn here."""
 
     @property
-    def model_identity(self) -> ModelIdentity:
-        return self.model
-
-    @property
     def prefix_set(self) -> str:
         return self.prefixes.set
 

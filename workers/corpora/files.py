@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from bat.errors import InvalidInputError
 from workers.corpora.columns import require_column, text_of
@@ -72,7 +72,8 @@ def open_files(path: Path, column: str) -> LocalText:
     return LocalText((path,), column)
 
 
-def _read_jsonl(path: Path, column: str) -> Iterator[str | None]:
+def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a .jsonl file, each with where it is; empty lines are skipped."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -84,7 +85,11 @@ def _read_jsonl(path: Path, column: str) -> Iterator[str | None]:
                 raise InvalidInputError(f"{where} must be a JSON object; it is not: {error}.") from error
             if not isinstance(row, dict):
                 raise InvalidInputError(f"{where} must be a JSON object; got {type(row).__name__}.")
-            yield text_of(row, column, where)
+            yield where, row
+
+
+def _read_jsonl(path: Path, column: str) -> Iterator[str | None]:
+    return (text_of(row, column, where) for where, row in read_json_lines(path))
 
 
 def _read_parquet(path: Path, column: str) -> Iterator[str | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
-from workers.corpora.files import open_text
+from workers.corpora.files import read_json_lines
 
 _ROWS_PER_BATCH = 1024
 
@@ -81,18 +80,7 @@ def _find_reader(file: str) -> tuple[Path, Callable[[Path, Sequence[str]], _Rows
 
 
 def _read_jsonl(path: Path, columns: Sequence[str]) -> _Rows:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            where = f"line {number} of {path}"
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InvalidInputError(f"{where} must be a JSON object; it is not: {error}.") from error
-            if not isinstance(row, dict):
-                raise InvalidInputError(f"{where} must be a JSON object; got {type(row).__name__}.")
-            yield where, row
+    return read_json_lines(path)
 
 
 def _broken_line(path: Path) -> str:

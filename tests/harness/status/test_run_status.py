@@ -11,8 +11,7 @@ import pytest
 from bat.errors import InvalidInputError
 from harness.planning import resolve
 from harness.planning.finished import is_finished
-from harness.status.run_status import RunState, RunStatus, gather
-from harness.status.verdict import say
+from harness.status.run_status import RunState, RunStatus, gather, say
 from harness.store import Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 from workers.measurement_record import Measurement

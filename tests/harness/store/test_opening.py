@@ -78,7 +78,7 @@ def test_a_path_alone_is_an_sqlite_file(tmp_path: Path, monkeypatch: pytest.Monk
     for address in ("r.db", tmp_path / "r.db", str(tmp_path / "r.db"), f"sqlite:///{tmp_path}/r.db"):
         with open_reader(address) as reader:
             assert reader.runs() == []
-    assert "SQLite needs a file" in refused("")
+    assert "SQLite database must be a file" in refused("")
 
 
 def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
