@@ -19,9 +19,8 @@ class TextsJob(JobSpec["list[Generation]"]):
     kind = JobKind.GENERATE
     role = "texts"
     rows_type = GenerationRows
-    lacks_statistics: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # of scoring.statistics, what its texts cannot have
+    # Those of scoring.statistics that its texts cannot have.
+    lacks_statistics: ClassVar[frozenset[str]] = frozenset()
 
     model: ModelIdentity
     prefixes: PrefixRange
