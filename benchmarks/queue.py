@@ -147,7 +147,7 @@ class _GenerateOnly(Driver):
         plan = planner.make_plan(self.materials.config, self.materials, self.store)
         plan.jobs = [(order, job) for order, job in plan.jobs if job.kind is JobKind.GENERATE]
         add_prefixes(self.store, self.materials, plan)
-        self.store.add_jobs(self.run_id, [job for _, job in plan.jobs])
+        self.store.add_jobs(self.run_id, [job.job for _, job in plan.jobs])
         return plan
 
 
