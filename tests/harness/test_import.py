@@ -245,7 +245,7 @@ def test_a_run_is_joined_only_when_it_is_done_and_fits(
         store.add_run("unfinished", run_identity(unfinished), {})
     with open_reader(f"sqlite:///{database}") as reader:
         for asked, message in (
-            (joining(few), r"has them for 4 of 6\. Add the others, or choose another name"),
+            (joining(few), r"has texts for 4 of 6\. Add the others, or choose another name"),
             (joining(file, columns=(("eta", "continuation"),)), r"'eta' is already methods\[0\]"),
             (options_of(file, run="tiny"), "exists, with 6 for --max-tokens; got 24"),
             (joining(file, tokenizer="gpt2"), f"exists, with {FAKE} for --tokenizer; got gpt2"),
