@@ -1,7 +1,7 @@
-"""Speed and memory, measured on the demo model and human text: ``python -m benchmarks``.
+"""Speed and memory, measured with the demo model and human text: ``python -m benchmarks``.
 
-Machines are noisy, so what counts is the ratio of two medians taken in the same run. One thread unless a
-row says otherwise: the libraries below read these variables when they are first imported.
+Machines are noisy, so most targets are ratios of two medians from the same run. Benchmarks use one thread
+unless their row says otherwise. Libraries read the variables below when they are first imported.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Run the benchmarks, print one table, keep it as JSON with the plots beside it."""
+"""Run the benchmarks, print a table of the results, and save it as JSON, with plots."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 130)
     console.print("Preparing contexts: SmolLM2-135M-Instruct over human news text")
     contexts = load_contexts()
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for figure in _figures(contexts, sections, arguments.output):
-        found.append(figure)
+        figures.append(figure)
         console.print(f"  {figure.group}: {figure.name}: {figure.value:.4g} {figure.unit}", style="dim")
-    console.print(_table(found))
+    console.print(_table(figures))
     result = {
         "machine": {"processor": platform.machine(), "python": platform.python_version()},
-        "figures": [dataclasses.asdict(figure) for figure in found],
+        "figures": [dataclasses.asdict(figure) for figure in figures],
     }
     path = arguments.output / "benchmarks.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     console.print(f"Saved in {path}")
-    missed = [figure for figure in found if figure.met is False]
+    missed = [figure for figure in figures if figure.met is False]
     for figure in missed:
         console.print(
             f"Missed: {figure.group}: {figure.name}: {figure.value:.4g} {figure.unit}, {figure.target}"
@@ -75,8 +75,8 @@ def main() -> int:
     return 1 if missed and arguments.strict else 0
 
 
-def _table(found: list[Figure]) -> Table:
-    table = Table(title="Benchmarks (medians; one thread unless said)", title_justify="left")
+def _table(figures: list[Figure]) -> Table:
+    table = Table(title="Benchmarks (medians; one thread unless noted)", title_justify="left")
     for column, justify in (
         ("what", "left"),
         ("figure", "right"),
@@ -86,7 +86,7 @@ def _table(found: list[Figure]) -> Table:
     ):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]
     group = None
-    for figure in found:
+    for figure in figures:
         if figure.group != group:
             group = figure.group
             table.add_section()

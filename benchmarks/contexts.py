@@ -1,4 +1,4 @@
-"""Real contexts: the demo model's distributions at human next-tokens."""
+"""Real contexts: distributions of the demo model at human tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Contexts:
 
 
 def load_contexts(limit: int = COUNT) -> Contexts:
-    """The first ``limit``; computed once and kept in the cache: the model is not what is measured here."""
+    """Load the first ``limit`` contexts, computed once and cached, because the model is not timed."""
     path = cache_folder() / "benchmarks" / f"human-{COUNT}-{SEED}-2.npz"
     if not path.is_file():
         demo = models.load("smollm2-135m", device="cpu")

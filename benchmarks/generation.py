@@ -1,6 +1,6 @@
-"""Text from the demo model: our sampling against transformers', and against the model alone.
+"""Text generation with the demo model: our sampling against transformers', and against the model alone.
 
-Run in a process of its own with all cores, since the other sections are timed on one.
+Runs in a separate process with all cores, because the other sections use one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workers.traces import encode_trace
 
 NEW_TOKENS = 128
 BATCHES = (1, 16, 64)
-# Short runs are repeated, and the best counts; the longest take minutes and are long enough alone.
+# Runs per batch size; the best counts. Short runs are noisier, so they are repeated more often.
 REPEATS = {1: 3, 16: 2, 64: 2}
 PLAIN = bat.get_rule("eta", 0.002)
 CONSTRAINTS = 20
@@ -36,25 +36,25 @@ POSITIONS_PER_DOCUMENT = 4
 
 
 def measure() -> Iterator[Figure]:
-    """Run this module elsewhere and pass on its figures as they come."""
+    """Run this module in a separate process, and yield its figures as they arrive."""
     return figures_of("benchmarks.generation")
 
 
 def _figures() -> Iterator[Figure]:
     demo = models.load("smollm2-135m", device="cpu")
-    # No text ends early, so that every contender makes the same number of tokens.
+    # No text ends early, so that all contenders generate the same number of tokens.
     endless = dataclasses.replace(demo, info=dataclasses.replace(demo.info, end_tokens=()))
     demo.model.generation_config.eos_token_id = None
     parameter = yield from _human_text(demo)
     aware = bat.get_rule("ba-eta", parameter)
-    found = prefixes(open_corpus("news"), demo.tokenizer, n=max(BATCHES)).prefixes
-    generate(endless, found[:2], GenerationSettings(aware, max_tokens=4))  # compile
+    news = prefixes(open_corpus("news"), demo.tokenizer, n=max(BATCHES)).prefixes
+    generate(endless, news[:2], GenerationSettings(aware, max_tokens=4))  # compile
     for size in BATCHES:
-        yield from _batch(endless, found[:size], aware)
+        yield from _batch(endless, news[:size], aware)
 
 
 def _human_text(demo: LanguageModel) -> Iterator[Figure]:
-    """Measure human text, against reading it; returns the basis-aware parameter that matches PLAIN."""
+    """Compare measuring human text with reading it; return the basis-aware parameter that matches PLAIN."""
     drawn = draw_from_corpus(
         open_corpus("news", split="all"), demo.tokenizer, POSITIONS, POSITIONS_PER_DOCUMENT
     )
@@ -69,7 +69,7 @@ def _human_text(demo: LanguageModel) -> Iterator[Figure]:
         [lambda: sum(len(batch.tokens) for batch in read(demo, *drawn)), run], repeats=2
     )
     assert measurement is not None
-    group = f"human text, {POSITIONS_PER_DOCUMENT} positions a document"
+    group = f"human text, {POSITIONS_PER_DOCUMENT} positions per document"
     yield Figure(group, "forward passes alone", POSITIONS / reading, "positions/s")
     yield Figure(group, "all rejection rates measured", POSITIONS / whole, "positions/s", "c = 20")
     ratio = whole / reading
@@ -89,10 +89,10 @@ def _batch(demo: LanguageModel, shard: tuple[Prefix, ...], aware: bat.Rule) -> I
     size = len(shard)
     settings = GenerationSettings(PLAIN, CONSTRAINTS, max_tokens=NEW_TOKENS)
     aware_settings = dataclasses.replace(settings, rule=aware)
-    made = {}
+    generations_of = {}  # by rule
 
     def ours(chosen: GenerationSettings) -> None:
-        made[chosen.rule.name] = generate(demo, shard, chosen)
+        generations_of[chosen.rule.name] = generate(demo, shard, chosen)
 
     bare, stock_bare, stock, plain, basis_aware = best_in_turns(
         [
@@ -117,25 +117,25 @@ def _batch(demo: LanguageModel, shard: tuple[Prefix, ...], aware: bat.Rule) -> I
     yield _ratio(group, "eta: ours / transformers", stock / plain, 1.2 if size == 64 else 1.0)
     yield _ratio(group, "eta: ours / forward alone", bare / plain, 0.9)
     yield _ratio(group, "ba-eta / eta, ours", plain / basis_aware, 0.85)
-    traces = [generation.trace for generation in made[aware.name]]
+    traces = [generation.trace for generation in generations_of[aware.name]]
     programs = sum(int(trace.programs.sum()) for trace in traces) / tokens
-    yield Figure(group, "programs a token, ba-eta", programs, "")
-    for name, generations in made.items():
+    yield Figure(group, "programs per token, ba-eta", programs, "")
+    for name, generations in generations_of.items():
         stored = sum(len(encode_trace(generation.trace)) for generation in generations) / tokens
-        yield Figure(group, f"trace, {name}", stored, "bytes a token")
+        yield Figure(group, f"trace, {name}", stored, "bytes per token")
 
 
-def _ratio(group: str, name: str, ratio: float, least: float) -> Figure:
-    return Figure(group, name, ratio, "x", "", f">= {least:g}x", ratio >= least)
+def _ratio(group: str, name: str, ratio: float, target: float) -> Figure:
+    return Figure(group, name, ratio, "x", "", f">= {target:g}x", ratio >= target)
 
 
 @torch.inference_mode()
 def _forward_loop(demo: LanguageModel, shard: tuple[Prefix, ...], stock_cache: bool) -> None:
-    """The model alone: the same passes with tokens that were fixed before."""
+    """The model alone: the same passes, with given tokens."""
     model, length = demo.model, len(shard[0].token_ids)
     cache = DynamicCache(config=model.config) if stock_cache else make_cache(model, length + NEW_TOKENS)
     tokens = torch.tensor([prefix.token_ids for prefix in shard])
-    following = torch.tensor([shard[0].continuation_ids])  # people's own words, the same for every row
+    following = torch.tensor([shard[0].continuation_ids])  # human tokens, the same for every row
     for step in range(NEW_TOKENS):
         model(input_ids=tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
         tokens = following[:, step % following.shape[1]].expand(len(shard))[:, None]
@@ -145,7 +145,7 @@ def _stock_generate(demo: LanguageModel, shard: tuple[Prefix, ...]) -> None:
     tokens = torch.tensor([prefix.token_ids for prefix in shard])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = demo.model.generate(
+        generated = demo.model.generate(
             tokens,
             attention_mask=torch.ones_like(tokens),
             do_sample=True,
@@ -154,7 +154,7 @@ def _stock_generate(demo: LanguageModel, shard: tuple[Prefix, ...]) -> None:
             max_new_tokens=NEW_TOKENS,
             pad_token_id=0,
         )
-    assert made.shape[1] == tokens.shape[1] + NEW_TOKENS
+    assert generated.shape[1] == tokens.shape[1] + NEW_TOKENS
 
 
 if __name__ == "__main__":

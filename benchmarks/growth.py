@@ -41,30 +41,30 @@ def measure(contexts: Contexts, folder: Path) -> Iterator[Figure]:
 
 
 def _synthetic(size: int) -> float:
-    """Heavy-tailed directions and a distribution they produce, as language models have."""
+    """Median time with heavy-tailed directions and their distributions, as language models have them."""
     rng = np.random.default_rng(size)
     columns = np.linalg.qr(rng.standard_t(5, size=(size, 20)))[0] * np.sqrt(size)
     rows = np.ascontiguousarray(np.vstack([np.ones(size), columns.T]))
     solver = get_solver("certified")
-    asked = []
-    while len(asked) < TOKENS:
+    programs: list[Program] = []
+    while len(programs) < TOKENS:
         logits = columns @ rng.normal(scale=0.6, size=20) + rng.normal(scale=1.5, size=size)
         probs = np.exp(logits - logits.max())
         probs /= probs.sum()
         token = int(rng.choice(size, p=probs))
-        if probs[token] < 0.05:  # as below: likelier ones are rarely asked about
-            asked.append(Program(rows, probs, token))
-    solver.solve(asked[0], Goal())
-    return median_seconds(lambda program: solver.solve(program, Goal()), asked)
+        if probs[token] < 0.05:  # as below: likelier tokens rarely need a program
+            programs.append(Program(rows, probs, token))
+    solver.solve(programs[0], Goal())  # compile
+    return median_seconds(lambda program: solver.solve(program, Goal()), programs)
 
 
 def _constrained(contexts: Contexts, constraints: int) -> list[float]:
     rows = contexts.basis(constraints).rows
     solver = get_solver("certified")
-    light = np.flatnonzero(contexts.own < 0.05)[: FULL_RANK_TOKENS if constraints > 200 else TOKENS]
-    asked = [Program(rows, contexts.probs[q], int(contexts.tokens[q])) for q in light]
-    solver.solve(asked[0], Goal(max_pivots=10))
-    return seconds_each(lambda program: solver.solve(program, Goal()), asked)
+    unlikely = np.flatnonzero(contexts.own < 0.05)[: FULL_RANK_TOKENS if constraints > 200 else TOKENS]
+    programs = [Program(rows, contexts.probs[q], int(contexts.tokens[q])) for q in unlikely]
+    solver.solve(programs[0], Goal(max_pivots=10))  # compile
+    return seconds_each(lambda program: solver.solve(program, Goal()), programs)
 
 
 def _plot(by_size: dict[int, float], by_constraints: dict[int, float], path: Path) -> None:
@@ -85,7 +85,7 @@ def _plot(by_size: dict[int, float], by_constraints: dict[int, float], path: Pat
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(bottom=0.5)
         axes.grid(visible=True, alpha=0.3)
-        axes.set_ylabel("milliseconds a program")
+        axes.set_ylabel("milliseconds per program")
     left.set(xlabel="vocabulary v", title="c = 20, synthetic")
     right.set(xlabel="constraints c", title="SmolLM2-135M, v = 49,152")
     figure.savefig(path, dpi=150)

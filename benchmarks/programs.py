@@ -1,4 +1,4 @@
-"""One program at a time: our solver against the two general ones, and decisions against intervals."""
+"""Single programs: our solver against two general ones, and decisions against intervals."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bat.threads import map_in_threads
 from benchmarks.contexts import Contexts
 from benchmarks.record import Figure, median_seconds, seconds_each
 
-# Human tokens, evenly spread over their probabilities, that the general solvers are tried on.
+# Human tokens for the general solvers, evenly spread by rank of probability.
 HIGHS_TOKENS = 15
 CBC_TOKENS = 15
-OUR_REPEATS = 5  # ours is timed more often than theirs: milliseconds are noisier than seconds
+OUR_REPEATS = 5  # more than for the others, because milliseconds are noisier than seconds
 THRESHOLDS = (0.003, 0.02)
 
 
 def programs(contexts: Contexts, count: int | None = None) -> list[Program]:
-    """The human tokens' programs, or ``count`` of them from the least likely to the most."""
+    """The programs of human tokens, or ``count`` of them, from the least to the most likely."""
     rows = contexts.basis(20).rows
     order = np.argsort(contexts.own, kind="stable")
     chosen = order if count is None else order[np.linspace(0, len(order) - 1, count + 2).astype(int)[1:-1]]
@@ -30,23 +30,23 @@ def programs(contexts: Contexts, count: int | None = None) -> list[Program]:
 
 def measure(contexts: Contexts) -> Iterator[Figure]:
     certified = get_solver("certified")
-    everything = programs(contexts)
-    certified.solve(everything[0], Goal())  # compile
-    times = seconds_each(lambda p: certified.solve(p, Goal()), everything)
+    all_programs = programs(contexts)
+    certified.solve(all_programs[0], Goal())  # compile
+    times = seconds_each(lambda p: certified.solve(p, Goal()), all_programs)
     median = float(np.median(times))
     group = "one program, v = 49,152, c = 20"
     yield Figure(
         group, "certified, tolerance 1e-6", median * 1e3, "ms", f"{len(times)} human tokens", "aim 3 ms"
     )
     yield Figure(group, "certified, 95th percentile", float(np.quantile(times, 0.95)) * 1e3, "ms")
-    closed = sum(certified.solve(p, Goal()).status is Status.CLOSED for p in everything)
+    closed = sum(certified.solve(p, Goal()).status is Status.CLOSED for p in all_programs)
     yield Figure(group, "intervals closed", closed, "tokens", f"of {len(times)}", "all", closed == len(times))
 
     for name, count, target in (("highs", HIGHS_TOKENS, 100.0), ("cbc", CBC_TOKENS, 1000.0)):
         yield from _against(get_solver(name), certified, programs(contexts, count), target, group)
     yield from _raw(programs(contexts, HIGHS_TOKENS), certified, group)
     yield from _decisions(contexts, certified)
-    yield from _threads(everything[:64], certified)
+    yield from _threads(all_programs[:64], certified)
 
 
 def _against(
@@ -54,7 +54,7 @@ def _against(
 ) -> Iterator[Figure]:
     goal = Goal(time_limit_seconds=300.0)
     their_times, our_times = [], []
-    for program in chosen:  # in turns, so that a slow spell of the machine meets both
+    for program in chosen:  # in turns, so that a slow phase of the machine affects both
         their_times += seconds_each(lambda p: solver.solve(p, goal), [program])
         our_times += seconds_each(lambda p: certified.solve(p, goal), [program] * OUR_REPEATS)
     theirs, ours = float(np.median(their_times)), float(np.median(our_times))
@@ -66,7 +66,7 @@ def _against(
 
 
 def _raw(chosen: list[Program], certified: Solver, group: str) -> Iterator[Figure]:
-    """The program as one would write it down from the paper, and how wrong its optimal value is."""
+    """The program exactly as in the paper, and the error of its optimal value."""
     solver = HighsSolver(raw=True)
     errors = []
     for program in chosen:
@@ -80,12 +80,12 @@ def _raw(chosen: list[Program], certified: Solver, group: str) -> Iterator[Figur
 
 def _decisions(contexts: Contexts, certified: Solver) -> Iterator[Figure]:
     for tau in THRESHOLDS:
-        asked = [p for p in programs(contexts) if 0.0 < p.probs[p.token] < tau]
+        below = [p for p in programs(contexts) if 0.0 < p.probs[p.token] < tau]
         deciding = Goal(1e-9, threshold=tau, prove=False)
-        decide = median_seconds(lambda p, goal=deciding: certified.solve(p, goal), asked)
-        close = median_seconds(lambda p: certified.solve(p, Goal()), asked)
+        decide = median_seconds(lambda p, goal=deciding: certified.solve(p, goal), below)
+        close = median_seconds(lambda p: certified.solve(p, Goal()), below)
         group = "decide"
-        yield Figure(group, f"threshold {tau}", decide * 1e3, "ms", f"{len(asked)} human tokens below it")
+        yield Figure(group, f"threshold {tau}", decide * 1e3, "ms", f"{len(below)} human tokens below it")
         yield Figure(
             group, f"interval / decide at {tau}", close / decide, "x", "", ">= 2x", close >= 2 * decide
         )
@@ -95,5 +95,5 @@ def _threads(batch: list[Program], certified: Solver) -> Iterator[Figure]:
     def run(threads: int) -> None:
         map_in_threads(lambda p: certified.solve(p, Goal()), batch, threads)
 
-    one, two = (min(seconds_each(run, [threads] * 3)) for threads in (1, 2))
-    yield Figure("threads", "batch of 64, one thread / two threads", one / two, "x")
+    one_thread, two_threads = (min(seconds_each(run, [threads] * 3)) for threads in (1, 2))
+    yield Figure("threads", "batch of 64, one thread / two threads", one_thread / two_threads, "x")

@@ -1,4 +1,4 @@
-"""What the driver and the database cost: thousands of jobs over many workers that answer at once."""
+"""The overhead of driver and database: thousands of jobs on many workers that answer immediately."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS = ("the", "mayor", "said", "a", "new", "bridge", "over", "river", "would",
 
 
 class InstantPool:
-    """Workers that have every answer ready: what is left is the driver's and the database's own time."""
+    """Workers that have every answer ready, so that only the driver and the database take time."""
 
     def __init__(self) -> None:
         self._worker = Worker("cpu", threads=1)
@@ -43,10 +43,10 @@ class InstantPool:
         self._out: dict[str, list[tuple[str, Request[Any]]]] = {f"worker-{n}": [] for n in range(WORKERS)}
         self.most_in_flight = 0
         self.answered = 0
-        self.memory: list[tuple[int, int]] = []  # (jobs answered, bytes resident then)
+        self.memory: list[tuple[int, int]] = []  # (jobs answered, resident bytes)
 
     def prepare(self, request: GenerateRequest) -> None:
-        """Generate each prefix's text once: it stands for all seeds."""
+        """Generate the text of each prefix once, and use it for all seeds."""
         for prefix in request.prefixes:
             self._ready[prefix.id] = self._worker.answer(request)  # type: ignore[assignment]
 
@@ -66,7 +66,7 @@ class InstantPool:
         self.most_in_flight = max(self.most_in_flight, sum(map(len, self._out.values())))
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """One answer from each worker that has something to do, as if they finished about together."""
+        """One answer from each busy worker, as if they finished at about the same time."""
         outcomes = []
         for name, out in self._out.items():
             if out:
@@ -88,18 +88,18 @@ def measure() -> Iterator[Figure]:
 
 
 def _run_again(folder: Path) -> Iterator[Figure]:
-    """The command of a sweep that is done, from the shell's point of view."""
+    """Run the command of a finished sweep again, in a shell."""
     program = str(Path(sys.executable).with_name("bat-harness"))
     command = [program, "run", "configs/smoke.yaml", "--db", str(folder / "smoke.db")]
     subprocess.run(command, check=True, capture_output=True)
 
-    def again() -> None:
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        assert done.stderr.startswith("Nothing to do"), done.stderr
+    def run_again() -> None:
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert process.stderr.startswith("Nothing to do"), process.stderr
 
-    seconds = statistics.median(seconds_each(lambda _: again(), range(5)))
+    seconds = statistics.median(seconds_each(lambda _: run_again(), range(5)))
     group = "configs/smoke.yaml, run a second time"
-    yield Figure(group, "saying that there is nothing to do", seconds, "s", "", "< 2 s", seconds < 2)
+    yield Figure(group, "time until 'Nothing to do'", seconds, "s", "", "< 2 s", seconds < 2)
 
 
 def _simulate(folder: Path) -> Iterator[Figure]:
@@ -128,26 +128,26 @@ def _simulate(folder: Path) -> Iterator[Figure]:
         assert summary.done == JOBS, summary
     group = f"queue, {JOBS:,} jobs over {WORKERS} simulated workers, SQLite"
     per_second = JOBS / (ended - planned)
-    yield Figure(group, "planning and adding the jobs", planned - began, "s")
-    yield Figure(group, "driver and database", 1e3 / per_second, "ms a job", "16 tokens a job, written")
+    yield Figure(group, "plan and enqueue the jobs", planned - began, "s")
+    yield Figure(group, "driver and database", 1e3 / per_second, "ms per job", "16 tokens per job, stored")
     yield Figure(group, "throughput", per_second, "jobs/s", "", ">= 200 jobs/s", per_second >= 200)
     yield Figure(
-        group, "requests in flight at most", pool.most_in_flight, "", f"{REQUESTS_PER_WORKER} a worker"
+        group, "maximum requests in flight", pool.most_in_flight, "", f"{REQUESTS_PER_WORKER} per worker"
     )
     early = next(size for answered, size in pool.memory if answered >= JOBS // 5)
     growth = (pool.memory[-1][1] - early) / 2**20
-    name = "memory grown from job 1,000 to the last"
+    name = "memory growth from job 1,000 to the last"
     yield Figure(group, name, growth, "MiB", "", "flat: <= 32 MiB", growth <= 32)
 
 
 class _GenerateOnly(Driver):
-    """Leaves features and scores out: one kind of job is enough to count."""
+    """Leaves out features and scores: one kind of job is enough for timing."""
 
     def _enqueue(self) -> Plan:
         plan = planner.make_plan(self.materials.config, self.materials, self.store)
         plan.jobs = [(order, job) for order, job in plan.jobs if job.kind is JobKind.GENERATE]
         add_prefixes(self.store, self.materials, plan)
-        self.store.add_jobs(self.run_id, [job for _, job in plan.jobs])
+        self.store.add_jobs(self.run_id, [job.job for _, job in plan.jobs])
         return plan
 
 
@@ -157,7 +157,7 @@ def _resident_bytes() -> int:
 
 
 def write_corpus(folder: Path, documents: int) -> Path:
-    """A folder of so many texts of thirty words."""
+    """Write a folder with this many texts of thirty words."""
     folder.mkdir()
     generator = np.random.default_rng(0)
     for number in range(documents):

@@ -1,4 +1,4 @@
-"""What a benchmark reports."""
+"""Figures that benchmarks report, and timing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ``met`` is None where nothing was promised."""
+    """A row of the table. ``met`` is None if there is no target."""
 
     group: str
     name: str
@@ -30,7 +30,7 @@ class Figure:
 
 
 def seconds_each(function: Callable[[_Item], object], items: Iterable[_Item]) -> list[float]:
-    """How long the function takes for each item, called once for each."""
+    """The time of one call of the function for each item."""
     times = []
     for item in items:
         began = time.perf_counter()
@@ -44,18 +44,18 @@ def median_seconds(function: Callable[[_Item], object], items: Iterable[_Item]) 
 
 
 def best_of(function: Callable[[], object], repeats: int) -> float:
-    """The shortest of several runs of the same work."""
+    """The shortest time of several runs."""
     return min(seconds_each(lambda _: function(), range(repeats)))
 
 
 def best_in_turns(contenders: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """The best time of each, taken in turns, so that a slow spell of the machine meets all of them."""
+    """The best time of each, run in turns, so that a slow phase of the machine affects all of them."""
     rounds = [seconds_each(lambda contender: contender(), contenders) for _ in range(repeats)]
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def figures_of(module: str) -> Iterator[Figure]:
-    """The figures that a module writes when it is run by itself, with all cores."""
+    """The figures that a module writes when it runs in a separate process, with all cores."""
     environment = {**os.environ, "BENCHMARK_THREADS": str(len(os.sched_getaffinity(0)))}
     with subprocess.Popen(
         [sys.executable, "-m", module], stdout=subprocess.PIPE, text=True, env=environment
@@ -64,11 +64,11 @@ def figures_of(module: str) -> Iterator[Figure]:
         for line in run.stdout:
             yield Figure(**json.loads(line))
     if run.returncode != 0:
-        raise RuntimeError(f"{module} ended with {run.returncode}")
+        raise RuntimeError(f"{module} failed with exit code {run.returncode}")
 
 
 def write_figures(figures: Iterable[Figure]) -> None:
-    """Write figures as `figures_of` reads them, each as soon as it is there."""
+    """Write figures for `figures_of`, each as soon as it is available."""
     for figure in figures:
         sys.stdout.write(json.dumps(dataclasses.asdict(figure)) + "\n")
         sys.stdout.flush()

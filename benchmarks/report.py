@@ -1,5 +1,5 @@
-"""A run with a million rows of token traces: its report, as the command makes it from a cold start, and its
-DataFrames, in a process that has the libraries loaded.
+"""A run with a million rows of token traces: its report, with the command from a cold start, and its
+DataFrames, in a process with the libraries loaded.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from harness.store import open_store
 from workers.requests import Request
 from workers.worker import Worker
 
-PREFIXES = 2100  # texts end after some 130 tokens
-TOKENS = 250  # of each text at most
+PREFIXES = 2100  # texts end after about 130 tokens
+TOKENS = 250  # per text at most
 METHODS = 4
 ROWS = 1_000_000
 MEASURED = 10_000  # human tokens, as in the paper
@@ -55,7 +55,7 @@ class OneWorker:
 
 
 def measure() -> Iterator[Figure]:
-    """Run this module elsewhere and pass on its figures as they come."""
+    """Run this module in a separate process, and yield its figures as they arrive."""
     return figures_of("benchmarks.report")
 
 
@@ -78,7 +78,7 @@ def _figures() -> Iterator[Figure]:
 
 
 def _frames(address: str, rows: int) -> Iterator[Figure]:
-    """The time of a DataFrame of all tokens, opening the database included, and of the smaller ones."""
+    """The time of a DataFrame of all tokens, including opening the database, and of smaller ones."""
     import harness
 
     group = "results as DataFrames"
@@ -87,7 +87,7 @@ def _frames(address: str, rows: int) -> Iterator[Figure]:
         tokens = results.tokens()
         seconds = time.perf_counter() - began
         if len(tokens) != rows:
-            raise RuntimeError(f"a DataFrame of {rows:,} tokens was to be timed, not of {len(tokens):,}")
+            raise RuntimeError(f"the DataFrame must have {rows:,} tokens; got {len(tokens):,}")
         size = tokens.memory_usage(deep=True).sum() / 1e6
         name = f"tokens() of {rows:,} tokens"
         yield Figure(group, name, seconds, "s", f"{size:.0f} MB", "< 10 s", seconds < 10.0)
@@ -99,7 +99,7 @@ def _frames(address: str, rows: int) -> Iterator[Figure]:
 
 
 def _run(folder: Path, address: str) -> int:
-    """Run a sweep of a fake model; returns how many tokens it wrote."""
+    """Run a sweep with a fake model; return the number of generated tokens."""
     config = parse_config(
         {
             "name": "large",
@@ -127,11 +127,11 @@ def _run(folder: Path, address: str) -> int:
         run_id = store.add_run(config.name, stored_identity(config), {})
         summary = Driver(store, run_id, Materials(config), OneWorker).run()
         if not summary.complete:
-            raise RuntimeError(f"the sweep to report on was not completed: {summary}")
-        with store.query("SELECT sum(token_count) FROM generations") as found:
-            [[tokens]] = found.rows
+            raise RuntimeError(f"the sweep did not complete: {summary}")
+        with store.query("SELECT sum(token_count) FROM generations") as answer:
+            [[tokens]] = answer.rows
     if tokens < ROWS:
-        raise RuntimeError(f"a report of {ROWS:,} rows was to be timed, not of {tokens:,}: raise PREFIXES")
+        raise RuntimeError(f"the run must have {ROWS:,} rows; got {tokens:,}. Increase PREFIXES.")
     return int(tokens)
 
 

@@ -1,6 +1,6 @@
-"""Scores: MAUVE with resampling against mauve-text alone, and features against the model's passes alone.
+"""Scores: MAUVE with resampling against mauve-text alone, and features against forward passes alone.
 
-Run in a process of its own with all cores, since the other sections are timed on one.
+Runs in a separate process with all cores, because the other sections use one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BATCH = 16
 
 
 def measure() -> Iterator[Figure]:
-    """Run this module elsewhere and pass on its figures as they come."""
+    """Run this module in a separate process, and yield its figures as they arrive."""
     return figures_of("benchmarks.scoring")
 
 
@@ -45,16 +45,16 @@ def _figures() -> Iterator[Figure]:
 
 
 def _mauve() -> Iterator[Figure]:
-    import mauve  # brings in faiss and scikit-learn, which take seconds
+    import mauve  # imports faiss and scikit-learn, which takes seconds
 
     human, generated = _vectors()
-    places = np.arange(VECTORS)
+    prefix_index = np.arange(VECTORS)
     resampling = Resampling(VECTORS, RESAMPLES)
     ours: list[MauveScores] = []
     theirs: list[float] = []
 
     def run_ours() -> None:
-        ours[:] = [mauve_scores(human, generated, places, places, SETTINGS, resampling)]
+        ours[:] = [mauve_scores(human, generated, prefix_index, prefix_index, SETTINGS, resampling)]
 
     def run_theirs() -> None:
         theirs[:] = [
@@ -69,8 +69,8 @@ def _mauve() -> Iterator[Figure]:
     yield Figure(group, f"ours, {RESAMPLES:,} resamples", our_seconds, "s", f"MAUVE {theirs[0]:.3f}")
     ratio = our_seconds / their_seconds
     yield Figure(group, "ours / mauve-text", ratio, "x the time", "", "<= 1.1x the time", ratio <= 1.1)
-    apart = float(np.abs(np.subtract(ours[0].values, theirs)).max())
-    yield Figure(group, "largest difference of a value", apart, "", "", "<= 1e-9", apart <= 1e-9)
+    difference = float(np.abs(np.subtract(ours[0].values, theirs)).max())
+    yield Figure(group, "largest difference of MAUVE", difference, "", "", "<= 1e-9", difference <= 1e-9)
 
 
 def _vectors() -> tuple[FeatureArray, FeatureArray]:
@@ -92,7 +92,7 @@ def _features(demo: LanguageModel) -> Iterator[Figure]:
     def ours() -> None:
         featurize(demo, texts, batch_size=BATCH, cache=None)
 
-    _read(demo, batches[:1])  # what is set up at the first pass
+    _read(demo, batches[:1])  # warm up
     bare, whole = best_in_turns([lambda: _read(demo, batches), ours], repeats=3)
     tokens = sum(int(mask.sum()) for _, mask in batches)
     group = f"features, {TEXTS} texts of about {tokens / TEXTS:.0f} tokens, batch {BATCH}"
@@ -103,11 +103,11 @@ def _features(demo: LanguageModel) -> Iterator[Figure]:
 
 
 def _texts(demo: LanguageModel) -> list[str]:
-    found = []
-    for place, prefix in enumerate(prefixes(open_corpus("news"), demo.tokenizer, n=TEXTS).prefixes):
+    texts = []
+    for index, prefix in enumerate(prefixes(open_corpus("news"), demo.tokenizer, n=TEXTS).prefixes):
         ids = [*prefix.token_ids, *prefix.continuation_ids]
-        found.append(str(demo.tokenizer.decode(ids[: TOKENS[place % len(TOKENS)]])))
-    return found
+        texts.append(str(demo.tokenizer.decode(ids[: TOKENS[index % len(TOKENS)]])))
+    return texts
 
 
 def _padded(token_ids: Sequence[Sequence[int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -18,7 +18,7 @@ from benchmarks.record import Figure
 
 CONTEXTS = 12
 
-# Peak memory belongs to a process, and the number of threads is fixed when one starts: both need their own.
+# Peak memory and the number of threads belong to a process, so each probe runs in its own.
 _MEMORY_PROBE = """
 import json, resource
 from benchmarks.contexts import load_contexts
@@ -38,7 +38,7 @@ print(json.dumps(best_of(lambda: Basis.from_matrix(weight, 20), 3)))
 
 
 def _probe(script: str, threads: int) -> Any:
-    """What a script prints when it runs in a process of its own."""
+    """The output of a script that runs in a separate process."""
     environment = {**os.environ, "BENCHMARK_THREADS": str(threads)}
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
@@ -49,25 +49,25 @@ def _probe(script: str, threads: int) -> Any:
 def measure(contexts: Contexts) -> Iterator[Figure]:
     basis = contexts.basis(20)
     for tau in THRESHOLDS:
-        found = [
+        sets = [
             bat.candidate_set(basis, contexts.probs[q], tau, threads=1) for q in range(0, 4 * CONTEXTS, 4)
         ]
-        seconds = float(np.median([one.effort.seconds for one in found]))
+        seconds = float(np.median([candidates.effort.seconds for candidates in sets]))
         group = "exact candidate set of a context"
-        slowest = max(one.effort.seconds for one in found)
+        slowest = max(candidates.effort.seconds for candidates in sets)
         yield Figure(
             group,
             f"threshold {tau}",
             seconds,
             "s",
-            f"slowest of {len(found)}: {slowest:.3g} s",
+            f"slowest of {len(sets)}: {slowest:.3g} s",
             "< 1 s",
             seconds < 1.0,
         )
-        programs = float(np.median([one.programs for one in found]))
-        sizes = sorted(one.accepted.size for one in found)
+        programs = float(np.median([candidates.programs for candidates in sets]))
+        sizes = sorted(candidates.accepted.size for candidates in sets)
         yield Figure(group, f"programs at {tau}", programs, "", f"sets of {sizes[0]} to {sizes[-1]} tokens")
-        undecided = sum(one.undecided.size for one in found)
+        undecided = sum(candidates.undecided.size for candidates in sets)
         yield Figure(group, f"undecided at {tau}", undecided, "tokens", "", "0", undecided == 0)
 
     prepare = float(_probe(_BASIS_PROBE, 2))

@@ -1,4 +1,4 @@
-"""Versions of the software and the processor that made a result, stored with every run."""
+"""Versions of the software, and the processor, stored with every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARIES = (
 
 
 def library_versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that results depend on, and the machine of the driver."""
+    """The versions of Python and of libraries that results depend on, and the driver's processor."""
     versions = {
         "python": platform.python_version(),
         "machine": platform.machine(),

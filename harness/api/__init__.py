@@ -1,4 +1,4 @@
-"""What `import harness` offers: sweeps, runs and results. The command line prints what these return.
+"""The public Python API: sweeps, runs and results. The command line prints what it returns.
 
 sweeps.py       load a sweep, plan it
 running.py      run it

@@ -21,14 +21,14 @@ COLUMNS = (
 def estimate_rows(
     reader: Reader, runs: Sequence[Run], *, all_intervals: bool
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """COLUMNS, and a row for each setting and score, or for each of its intervals; people come last."""
+    """COLUMNS, and a row for each setting and score, or for each of its intervals; human text comes last."""
     rows = []
     for run in runs:
-        # Each by itself: runs that cannot be compared in one report may stand in one table.
+        # One run at a time: runs that cannot share a report can share a table.
         results = load_results(reader, [run])
-        for setting, score, made in (*_of_settings(results), *_of_people(run, results)):
-            intervals: Sequence[Interval | None] = made.intervals if all_intervals else [made.main]
-            rows += [(*setting, score, made.value, *_ends(interval)) for interval in intervals or [None]]
+        for setting, score, average in (*_of_settings(results), *_of_human_text(run, results)):
+            intervals: Sequence[Interval | None] = average.intervals if all_intervals else [average.main]
+            rows += [(*setting, score, average.value, *_ends(interval)) for interval in intervals or [None]]
     return COLUMNS, rows
 
 
@@ -42,14 +42,14 @@ def _of_settings(results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estim
             yield setting, score, estimate(scores_of(result, score))
 
 
-def _of_people(run: Run, results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estimate]]:
-    """What people wrote after the same prefixes, in each stage that continues them."""
-    places: dict[tuple[str, str, str], tuple[Result, HumanScores]] = {}
+def _of_human_text(run: Run, results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estimate]]:
+    """Human continuations of the same prefixes, in each stage that uses them."""
+    by_prefixes: dict[tuple[str, str, str], tuple[Result, HumanScores]] = {}
     for result in results.results:
         human = results.human_of(result)
         if human is not None:
-            places.setdefault((result.stage, result.model, result.prefix_set), (result, human))
-    for result, human in places.values():
+            by_prefixes.setdefault((result.stage, result.model, result.prefix_set), (result, human))
+    for result, human in by_prefixes.values():
         setting = (run.id, run.name, result.stage, result.split, result.model, "human", None, None, None, 0)
         for score, stored in human.scores.items():
             yield setting, score, estimate([stored])

@@ -1,4 +1,4 @@
-"""Human text that models have measured, and the share of it that rules reject."""
+"""Measured human text, and the share of it that rules reject."""
 
 from __future__ import annotations
 
@@ -74,12 +74,13 @@ def curve_rows(
 
 def check_constraints(numbers: Iterable[int], texts: Sequence[MeasuredText]) -> None:
     """Raise for a number of constraints that was not measured."""
-    known = sorted({number for text in texts for number in text.constraints})
+    measured = sorted({number for text in texts for number in text.constraints})
     for number in numbers:
-        if number not in known:
+        if number not in measured:
+            listed = ", ".join(map(str, measured)) or "none"
             raise InvalidInputError(
-                f"constraints must be a number that was measured ({', '.join(map(str, known)) or 'none'}); "
-                f"got {number}. Measure it with measurement.basis_sizes in the sweep."
+                f"constraints must be a number that was measured ({listed}); got {number}. Add it to "
+                "measurement.basis_sizes in the sweep."
             )
 
 

@@ -76,7 +76,7 @@ MEASUREMENTS_WITH_THRESHOLDS = _MEASURED.replace(
     "AND bounds.constraints = :constraints",
 )
 
-_KNOWN = f"""
+_NAMES = f"""
 SELECT DISTINCT {_METHOD}, instances.model, instances.stage FROM instances
 WHERE instances.run_id IN ({{runs}})
 """
@@ -95,41 +95,41 @@ class Condition:
     parameters: Mapping[str, Any]
 
     def and_one_of(self, column: str, name: str, values: Iterable[str]) -> Condition:
-        """The condition that a column has one of these values, too."""
-        named = {f"{name}_{number}": value for number, value in enumerate(values)}
-        listed = ", ".join(f":{key}" for key in named) or "NULL"
-        return Condition(f"{self.sql} AND {column} IN ({listed})", {**self.parameters, **named})
+        """This condition, and that a column has one of these values."""
+        parameters = {f"{name}_{number}": value for number, value in enumerate(values)}
+        listed = ", ".join(f":{key}" for key in parameters) or "NULL"
+        return Condition(f"{self.sql} AND {column} IN ({listed})", {**self.parameters, **parameters})
 
 
 def condition(reader: Reader, run_ids: Iterable[int], **choices: Choice) -> Condition:
     """Rows of these runs, with these methods, models and stages; a name that no row has is an error."""
     numbers = ", ".join(map(str, run_ids))
-    made = Condition(f"runs.id IN ({numbers})", {})
+    selected = Condition(f"runs.id IN ({numbers})", {})
     if all(choice is None for choice in choices.values()):
-        return made
-    with reader.query(_KNOWN.format(runs=numbers)) as answer:
-        known = dict(zip(_COLUMNS, map(set, zip(*answer.rows, strict=True)), strict=False))
+        return selected
+    with reader.query(_NAMES.format(runs=numbers)) as answer:
+        available = dict(zip(_COLUMNS, map(set, zip(*answer.rows, strict=True)), strict=False))
     for name, choice in choices.items():
         values = as_list(choice)
         if values is not None:
-            check_known(name, values, known.get(name, set()))
-            made = made.and_one_of(_COLUMNS[name], name, values)
-    return made
+            check_known(name, values, available.get(name, set()))
+            selected = selected.and_one_of(_COLUMNS[name], name, values)
+    return selected
 
 
 def as_list(choice: Choice) -> list[str] | None:
-    """One value as a list of it."""
+    """The values as a list; None for all."""
     return [choice] if isinstance(choice, str) else None if choice is None else list(choice)
 
 
 def check_known(name: str, values: Iterable[str], known: Iterable[str]) -> None:
     """Raise for a value that is not among the known ones."""
-    there = sorted(known)
+    available = sorted(known)
     for value in values:
-        if value not in there:
+        if value not in available:
             raise InvalidInputError(
-                f"{name} must be one of {', '.join(map(repr, there)) or 'none so far'}; got {value!r}."
-                f"{did_you_mean(value, there)}"
+                f"{name} must be one of {', '.join(map(repr, available)) or 'none so far'}; got {value!r}."
+                f"{did_you_mean(value, available)}"
             )
 
 

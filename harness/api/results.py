@@ -23,7 +23,7 @@ ALL = "all"
 
 
 def open_results(db: str | os.PathLike[str], run: RunName | Iterable[str | int] = None) -> RunResults:
-    """Open the results of a run as DataFrames; a sweep may be running meanwhile.
+    """Open the results of a run as DataFrames; a sweep can be running at the same time.
 
     `db` is a URL or the path of an SQLite file. `run` is the name or number of a run, a list of them, or
     "all"; default: the latest run.
@@ -33,15 +33,15 @@ def open_results(db: str | os.PathLike[str], run: RunName | Iterable[str | int] 
     """
     reader = open_reader(db)
     try:
-        everything = reader.runs() or [choose_run(reader)] if run == ALL else None
-        return RunResults(reader, everything or choose_runs(reader, run))
+        all_runs = reader.runs() or [choose_run(reader)] if run == ALL else None
+        return RunResults(reader, all_runs or choose_runs(reader, run))
     except BaseException:
         reader.close()
         raise
 
 
 class RunResults:
-    """Results of runs. Every method reads the database anew and returns a DataFrame.
+    """Results of runs. Every method queries the database and returns a DataFrame.
 
     runs()              the runs, with numbers of jobs
     scores()            a row for each setting, seed and score, with its interval
@@ -53,7 +53,7 @@ class RunResults:
     resolutions()       parameters that results decided
     sql(query)          anything else
 
-    `method`, `model` and `stage` select rows by what the sweep calls them: one name or several. Close it, or
+    `method`, `model` and `stage` select rows by their names in the sweep: one name or several. Close it, or
     use it in a `with` block, to release the database; otherwise it is released with the object.
     """
 
@@ -113,8 +113,8 @@ class RunResults:
         condition = self._condition(method=method, model=model, stage=stage)
         names = as_list(score)
         if names is not None:
-            known = self._fetch("SELECT DISTINCT name FROM scores", Condition("", {}))[1]
-            queries.check_known("score", names, [name for (name,) in known])
+            stored = self._fetch("SELECT DISTINCT name FROM scores", Condition("", {}))[1]
+            queries.check_known("score", names, [name for (name,) in stored])
             condition = condition.and_one_of("scores.name", "score", names)
         return settings_frame(*self._fetch(queries.SCORES, condition))
 
@@ -129,8 +129,8 @@ class RunResults:
     ) -> pd.DataFrame:
         """Scores averaged over seeds, with their 95% intervals, as a report shows them.
 
-        A row for each setting and score has the interval that says most about other text. With
-        `all_intervals` it has a row for each interval there is: over resampled prefixes, generation seeds and
+        Each setting and score has one row, with the interval that says most about other text. With
+        `all_intervals` it has a row for each interval: over resampled prefixes, generation seeds and
         k-means seeds.
         """
         self._condition(method=method, model=model, stage=stage)  # checks the names
@@ -213,12 +213,12 @@ class RunResults:
             instances = self._reader.instances(run.id, with_jobs=False)
             by_name = {instance.resolution: instance for instance in reversed(instances)}
             for resolution in self._reader.resolutions(run.id):
-                user = by_name.get(resolution.parameter)  # None for one that another resolution refers to
+                user = by_name.get(resolution.parameter)  # None for the reference of another resolution
                 names = ("stage", "model", "method", "rule", "constraints")
                 setting = (None if user is None else getattr(user, name) for name in names)
                 numbers = (resolution.detail or {}).get
-                found = (resolution.value, *map(numbers, details), resolution.how, resolution.parameter)
-                rows.append((run.id, run.name, *setting, *found))
+                values = (resolution.value, *map(numbers, details), resolution.how, resolution.parameter)
+                rows.append((run.id, run.name, *setting, *values))
         columns = ["run_id", "run", "stage", "model", "method", "rule", "constraints", "value", *details]
         return with_types(pd.DataFrame(rows, columns=[*columns, "how", "resolution"]))
 

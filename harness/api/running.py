@@ -17,7 +17,7 @@ from harness.planning.finished import is_finished, stored_identity
 from harness.store import FailedJob, Progress, RetryPolicy, Store, open_store
 from harness.versions import library_versions
 
-if TYPE_CHECKING:  # these bring in torch and Ray
+if TYPE_CHECKING:  # these import torch and Ray
     from harness.driver.driver import Summary
     from harness.driver.pool import Pool
 
@@ -34,7 +34,7 @@ class RunOutcome:
     done: int = 0  # jobs done by this call
     late: int = 0  # results that arrived after their lease had expired, and were dropped
     failed_attempts: int = 0
-    stopped: bool = False  # before the end, because it was asked to
+    stopped: bool = False  # before the end, on request
     failed: int = 0  # jobs that failed after their last attempt
     blocked: int = 0  # jobs that need a failed job
     unresolved: tuple[str, ...] = ()  # parameters that wait for results

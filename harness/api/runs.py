@@ -1,4 +1,4 @@
-"""The runs of a database: which there are, how they stand, and retrying their failed jobs."""
+"""The runs of a database: their list and status, and retrying failed jobs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Database = str | os.PathLike[str] | Reader
 # The name of a run, its number, or None for the latest run.
 RunName = str | int | None
 
-_SHORTEST_ID = 6  # least number of digits of a job id
-_BATCH = 500  # jobs per transaction, so that a running sweep never waits for long
+_SHORTEST_ID = 6  # minimum number of digits of a job id
+_BATCH = 500  # jobs per transaction, so that a running sweep does not wait long
 
 
 def list_runs(db: Database) -> list[RunSummary]:
@@ -32,7 +32,7 @@ def list_runs(db: Database) -> list[RunSummary]:
 
 
 def get_status(db: Database, run: RunName = None) -> RunStatus:
-    """Return how a run stands: jobs by stage, rates, workers, errors. `str()` gives it in a sentence.
+    """Return the status of a run: jobs by stage, rates, workers, errors. `str()` gives it in a sentence.
 
     `run` is its name or number; default: the latest run. A running sweep is not blocked.
     """
@@ -42,7 +42,7 @@ def get_status(db: Database, run: RunName = None) -> RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class RetryOutcome:
-    """Which failed jobs of a run were selected, and how many of them went back to the queue."""
+    """Which failed jobs of a run were selected, and how many of them were put back into the queue."""
 
     run: Run
     database: str  # its address
@@ -96,7 +96,7 @@ def choose_run(reader: Reader, run: RunName = None) -> Run:
             )
         return runs[0]
     if isinstance(run, str) and run.isdecimal():
-        by_number = reader.find_run(int(run))  # before a run whose name is a number
+        by_number = reader.find_run(int(run))  # takes precedence over a run whose name is a number
         if by_number is not None:
             return by_number
     return reader.get_run(run)
@@ -121,7 +121,7 @@ def reading(db: Database) -> Iterator[Reader]:
 
 def check_kind(kind: str | None) -> None:
     """Raise unless this is a kind of job."""
-    kinds = [known.value for known in JobKind]
+    kinds = [job_kind.value for job_kind in JobKind]
     if kind is not None and kind not in kinds:
         raise InvalidInputError(
             f"the kind of job must be one of {', '.join(kinds)}; got {kind!r}.{did_you_mean(kind, kinds)}"
@@ -129,7 +129,7 @@ def check_kind(kind: str | None) -> None:
 
 
 def _select(failed: Sequence[FailedJobError], ids: Sequence[str], name: str) -> list[FailedJobError]:
-    """The failed jobs with these ids, or all."""
+    """The failed jobs with these ids; without ids, all."""
     if not ids:
         return list(failed)
     selected: dict[str, FailedJobError] = {}

@@ -1,4 +1,4 @@
-"""Sweeps: loaded and checked, and planned."""
+"""Load, check and plan sweeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.config import SweepConfig, load_config, parse_config
 from harness.planning.finished import stored_identity
 from harness.store import NoStoreError, Reader
 
-if TYPE_CHECKING:  # these bring in transformers
+if TYPE_CHECKING:  # these import transformers
     import pandas as pd
 
     from harness.planning.materials import Materials
@@ -109,19 +109,19 @@ def plan_sweep(
     begin = progress or _silent
     materials = Materials(config)
     planned = begin("Planning", 1)
-    made, done = _make_plan(config, materials, db)
-    later = later_jobs(materials, made)
+    plan, done = _make_plan(config, materials, db)
+    later = later_jobs(materials, plan)
     planned(1)
     rates = {}
     if calibrate:
         from harness.planning.calibration import calibrate as measure_rates
 
-        jobs = [job for _, job in (*made.jobs, *later) if job.id not in done]
+        jobs = [job for _, job in (*plan.jobs, *later) if job.id not in done]
         rates = measure_rates(materials, jobs, partial(begin, "Calibrating"))
     return SweepPlan(
-        work=tuple(count_work(materials, made, later, done, rates)),
-        unresolved=tuple(str(instance.setting) for instance in made.awaiting),
-        unresolvable=made.unresolvable,
+        work=tuple(count_work(materials, plan, later, done, rates)),
+        unresolved=tuple(str(instance.setting) for instance in plan.awaiting),
+        unresolvable=plan.unresolvable,
         calibrated=calibrate,
     )
 
@@ -144,9 +144,9 @@ def _plan_from(reader: Reader, config: SweepConfig, materials: Materials) -> tup
 
     run = reader.find_run(config.name)
     same = run is not None and run.config == stored_identity(config)
-    known = reader.resolutions(run.id) if run is not None and same else []
-    made = make_plan(config, materials, reader, known)
-    return made, reader.done_ids([job.id for _, job in made.jobs])
+    resolutions = reader.resolutions(run.id) if run is not None and same else []
+    plan = make_plan(config, materials, reader, resolutions)
+    return plan, reader.done_ids([job.id for _, job in plan.jobs])
 
 
 def _silent(title: str, total: int) -> Callable[[int], None]:

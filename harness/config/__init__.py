@@ -1,13 +1,13 @@
-"""Sweeps as YAML: read, checked, and spread out into the settings that are to be run.
+"""Sweeps as YAML: read, checked, and expanded into the settings to run.
 
-load_config        a sweep from a file, with overrides; errors name the line       loading.py
+load_config        a sweep from a file, with overrides; errors give the line       loading.py
 SweepConfig        every key, its default and its meaning                          schema.py, experiment.py
-Method, Stage      where parameters come from; what is done in which order         methods.py, stages.py
-Resources          how the work is done, which enters no identity                  resources.py
+Method, Stage      where parameters come from; the steps of a sweep                methods.py, stages.py
+Resources          how the work is done, which enters no identity                  schema.py
 expand             each stage x model x method x parameter x constraints x seed    expansion.py
-from_identity      the sweep back from it, as a store keeps it                     canonical.py
-run_identity       what runs of the same sweep have in common, to be hashed        canonical.py
-summarize          what a sweep comes to, in numbers                               summary.py
+run_identity       what identifies a run: equal for runs that resume each other    canonical.py
+from_identity      the sweep with a stored identity                                canonical.py
+summarize          the size of a sweep                                             summary.py
 """
 
 from harness.config.canonical import as_written, from_identity, run_identity, to_yaml

@@ -1,4 +1,4 @@
-"""A sweep as plain data: for hashing, and for writing it out again."""
+"""A sweep as plain data, to identify its runs and to write it as YAML."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.config.sections import Added, Enters, Section, Unordered
 
 
 def run_identity(config: SweepConfig) -> dict[str, Any]:
-    """Everything of a sweep but how the work is done, as JSON values: equal where one run resumes another.
+    """Everything in a sweep except how the work is done, as JSON values. Equal if one run resumes another.
 
-    Defaults are written out, single values stand as lists, and lists without an order are sorted, so that two
-    spellings of one sweep are equal. Job ids hold less: see `Enters`.
+    Defaults are included, single values become lists, and lists whose order does not matter are sorted, so
+    two ways to write the same sweep are equal. Job ids depend on less: see `Enters`.
     """
     identity = _canonical(config)
     for stage, plain in zip(config.stages, identity["stages"], strict=True):
@@ -25,39 +25,41 @@ def run_identity(config: SweepConfig) -> dict[str, Any]:
         plain["seeds"] = sorted(config.seeds_of(stage))
         plain["split"] = None if stage.kind == "measure" else stage.text_split
     for method, plain in zip(config.methods, identity["methods"], strict=True):
-        sizes = [size for size in method.basis_sizes if size is not None]
-        plain |= {"name": method.title, "constraints": sorted(sizes)}
+        numbers = [number for number in method.basis_sizes if number is not None]
+        plain |= {"name": method.title, "constraints": sorted(numbers)}
     for model, plain in zip(config.models, identity["models"], strict=True):
         plain["label"] = model.title
     return identity
 
 
 def from_identity(identity: Mapping[str, Any]) -> SweepConfig:
-    """A sweep with that identity: what does not enter it, such as resources, is at its defaults."""
+    """A sweep with that identity. What does not enter it, such as resources, has its default."""
     return parse_config(as_written(identity))
 
 
 def as_written(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity as somebody would write it in YAML: what stands for nothing in it is left out."""
-    known = {key: value for key, value in identity.items() if key in SweepConfig.model_fields}
-    written = _without_nothing(known)
+    """An identity as one would write it in YAML: without empty values."""
+    sweep = {key: value for key, value in identity.items() if key in SweepConfig.model_fields}
+    written = _without_empty(sweep)
     assert isinstance(written, dict)
     return written
 
 
-def _without_nothing(value: Any) -> Any:
+def _without_empty(value: Any) -> Any:
     match value:
         case Mapping():
-            kept = {key: _without_nothing(entry) for key, entry in value.items()}
-            chosen = ("statistics", "basis_sizes")  # none at all is a choice there, and not the default
-            return {key: entry for key, entry in kept.items() if key in chosen or entry not in (None, [])}
+            kept = {key: _without_empty(entry) for key, entry in value.items()}
+            may_be_empty = ("statistics", "basis_sizes")  # an empty list is not their default
+            return {
+                key: entry for key, entry in kept.items() if key in may_be_empty or entry not in (None, [])
+            }
         case list() | tuple():
-            return [_without_nothing(entry) for entry in value]
+            return [_without_empty(entry) for entry in value]
     return value
 
 
 def to_yaml(config: SweepConfig) -> str:
-    """Write a sweep out in full, defaults included; reading it again gives an equal one."""
+    """A sweep as YAML with all defaults; reading it gives an equal sweep."""
     data = config.model_dump(mode="json", exclude_none=True)
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
 

@@ -1,4 +1,4 @@
-"""Whether the parts of a sweep fit together: names, references between methods, and the order of stages."""
+"""Whether the sections of a sweep fit together: names, references between methods, the order of stages."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def find_problems(config: SweepConfig) -> Iterator[Problem]:
-    """Find what is wrong with a sweep whose parts are each right; nothing when it can be run."""
+    """Find what is wrong with a sweep whose sections are each valid; nothing if it can be run."""
     problems = [*_names(config), *_references(config)]
     if not problems:
-        # Without names that lead somewhere, there is no telling what a stage needs.
+        # What a stage needs is only defined once all names and references are valid.
         problems = [*_measured_once(config), *_stages(config)]
     yield from dict.fromkeys(problems)
 
 
 def find_match(method: Method) -> Match | None:
-    """Return what a method is matched to, if it is."""
+    """Return what a method is matched to; None if it is not matched."""
     return method.parameter.match if isinstance(method.parameter, Choice) else None
 
 
 def get_reference(config: SweepConfig, match: Match) -> Method:
-    """Return the method that another one is matched to: one of the sweep's, or a rule at a parameter."""
+    """Return the method that another one is matched to: one of the sweep, or a rule with a parameter."""
     listed = next((method for method in config.methods if method.title == match.method), None)
     if listed is None:
         return Method(rule=match.method, parameter=match.parameter)
@@ -38,11 +38,11 @@ def get_reference(config: SweepConfig, match: Match) -> Method:
 
 
 def find_selection(config: SweepConfig, before: Stage, model: str, method: Method) -> Stage | None:
-    """Return the last stage before another that runs the candidates of a method whose best is sought."""
+    """Return the last stage before `before` that runs all candidates of a method with a best parameter."""
     best = method.parameter.best if isinstance(method.parameter, Choice) else None
     for stage in reversed(_before(config, before)):
         runs = stage.kind == "generate" and method.title in [
-            known.title for known in config.methods_of(stage)
+            other.title for other in config.methods_of(stage)
         ]
         if best and runs and stage.text_split == best.split and _has(config, stage, model):
             return stage
@@ -59,16 +59,16 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
     for i, method in enumerate(config.methods):
         if method.title != method.rule and method.title in rule_names():
             sentence = (
-                f"{method.title!r} is the name of another rule than {method.rule}. Choose another name."
+                f"{method.title!r} is the name of a rule other than {method.rule}. Choose another name."
             )
             yield Problem(("methods", i, "name"), sentence)
     for i, stage in enumerate(config.stages):
-        for key, chosen, known in (("methods", stage.methods, methods), ("models", stage.models, models)):
+        for key, chosen, defined in (("methods", stage.methods, methods), ("models", stage.models, models)):
             for j, title in enumerate(chosen or ()):
-                if title not in known:
-                    sentence = f"there is no {key[:-1]} {title!r} in this sweep.{suggest(title, known)}"
+                if title not in defined:
+                    sentence = f"there is no {key[:-1]} {title!r} in this sweep.{suggest(title, defined)}"
                     yield Problem(("stages", i, key, j), sentence)
-        imported = any(each.stages is None or stage.name in each.stages for each in config.imports)
+        imported = any(source.stages is None or stage.name in source.stages for source in config.imports)
         if stage.kind == "generate" and not methods and not imported:
             yield Problem(
                 ("stages", i),
@@ -78,27 +78,27 @@ def _names(config: SweepConfig) -> Iterator[Problem]:
 
 def _import_names(config: SweepConfig) -> Iterator[Problem]:
     methods = [method.title for method in config.methods]
-    names = [each.name for each in config.imports]
+    names = [source.name for source in config.imports]
     yield from _unique("imports", names, "name")
     stages = [stage.name for stage in config.stages if stage.kind == "generate"]
     models = [model.title for model in config.models]
-    for i, each in enumerate(config.imports):
-        if each.name in methods:
-            sentence = f"{each.name!r} is already {spell(('methods', methods.index(each.name)))}."
-            yield Problem(("imports", i, "name"), f"{sentence} Give the import a name of its own.")
-        for key, chosen, known in (("stages", each.stages, stages), ("models", each.models, models)):
+    for i, source in enumerate(config.imports):
+        if source.name in methods:
+            sentence = f"{source.name!r} is already {spell(('methods', methods.index(source.name)))}."
+            yield Problem(("imports", i, "name"), f"{sentence} Give the import another name.")
+        for key, chosen, defined in (("stages", source.stages, stages), ("models", source.models, models)):
             for j, title in enumerate(chosen or ()):
-                if title not in known:
+                if title not in defined:
                     kind = "generate stage" if key == "stages" else "model"
-                    sentence = f"there is no {kind} {title!r} in this sweep.{suggest(title, known)}"
+                    sentence = f"there is no {kind} {title!r} in this sweep.{suggest(title, defined)}"
                     yield Problem(("imports", i, key, j), sentence)
 
 
-def _unique(key: str, titles: Sequence[str], advised: str) -> Iterator[Problem]:
+def _unique(key: str, titles: Sequence[str], name_key: str) -> Iterator[Problem]:
     for i, title in enumerate(titles):
         first = titles.index(title)
         if first < i:
-            sentence = f"{title!r} is already {spell((key, first))}. Give one of them a {advised} of its own."
+            sentence = f"{title!r} is already {spell((key, first))}. Give one of them another {name_key}."
             yield Problem((key, i), sentence)
 
 
@@ -120,16 +120,16 @@ def _references(config: SweepConfig) -> Iterator[Problem]:
                 continue
             if match.parameter is None and not rule.takes_no_parameter:
                 sentence = (
-                    f"no method is called {match.method!r}, so the rule of that name needs a parameter."
+                    f"no method is called {match.method!r}, so the rule with that name needs a parameter."
                 )
                 yield Problem((*path, "method"), sentence)
         for j, value in enumerate(match.parameter or ()):
             if problem := parameter_problem(rule, value, (*path, "parameter", j)):
                 yield problem
-    yield from _circles(config)
+    yield from _cycles(config)
 
 
-def _circles(config: SweepConfig) -> Iterator[Problem]:
+def _cycles(config: SweepConfig) -> Iterator[Problem]:
     by_title = {method.title: method for method in config.methods}
     for i, method in enumerate(config.methods):
         walk = [method.title]
@@ -137,10 +137,10 @@ def _circles(config: SweepConfig) -> Iterator[Problem]:
         while (match := find_match(following)) and match.parameter is None and match.method in by_title:
             walk.append(match.method)
             if match.method in walk[:-1]:
-                # A circle is told of by its members, not by those who lead into it.
+                # A cycle is reported for its members, not for methods that lead into it.
                 if match.method == method.title:
-                    told = " -> ".join(walk)
-                    sentence = f"methods are matched in a circle, {told}. Give one of them a parameter."
+                    cycle = " -> ".join(walk)
+                    sentence = f"methods are matched in a cycle, {cycle}. Give one of them a parameter."
                     yield Problem(("methods", i, "parameter", "match"), sentence)
                 break
             following = by_title[match.method]
@@ -153,7 +153,7 @@ def _measured_once(config: SweepConfig) -> Iterator[Problem]:
             if model.title in measured:
                 other = measured[model.title]
                 sentence = (
-                    f"stage {other!r} measures model {model.title!r} already. Leave it out of one of them."
+                    f"stage {other!r} already measures model {model.title!r}. Remove it from one of them."
                 )
                 yield Problem(("stages", i), sentence)
             measured.setdefault(model.title, stage.name)
@@ -163,9 +163,11 @@ def _stages(config: SweepConfig) -> Iterator[Problem]:
     for i, stage in enumerate(config.stages):
         for method in config.methods_of(stage):
             for needed in _with_references(config, method):
-                lacking = [list(_needs(config, i, model.title, needed)) for model in config.models_of(stage)]
-                # The first model for which something is lacking stands for all.
-                yield from next(filter(None, lacking), [])
+                missing = [
+                    list(_missing(config, i, model.title, needed)) for model in config.models_of(stage)
+                ]
+                # One model is enough: the others usually miss the same.
+                yield from next(filter(None, missing), [])
 
 
 def _with_references(config: SweepConfig, method: Method) -> Iterator[Method]:
@@ -175,8 +177,8 @@ def _with_references(config: SweepConfig, method: Method) -> Iterator[Method]:
         yield method
 
 
-def _needs(config: SweepConfig, index: int, model: str, method: Method) -> Iterator[Problem]:
-    """What a stage needs for one method and is not there."""
+def _missing(config: SweepConfig, index: int, model: str, method: Method) -> Iterator[Problem]:
+    """What a stage needs for a method but does not have."""
     if not isinstance(method.parameter, Choice):
         return
     stage, title, path = config.stages[index], method.title, ("stages", index)
@@ -185,7 +187,7 @@ def _needs(config: SweepConfig, index: int, model: str, method: Method) -> Itera
         if stage.text_split != best.split and find_selection(config, stage, model, method) is None:
             yield Problem(
                 path,
-                f"method {title!r} takes its best parameter on {best.split}, but no stage before runs it "
+                f"method {title!r} takes its best parameter on {best.split}, but no earlier stage runs it "
                 f"there for model {model!r}. Put a stage with split: {best.split} first.",
             )
         return
@@ -194,24 +196,25 @@ def _needs(config: SweepConfig, index: int, model: str, method: Method) -> Itera
     ):
         yield Problem(
             path,
-            f"method {title!r} needs the rejection rates of model {model!r}, but no stage before measures "
+            f"method {title!r} needs the rejection rates of model {model!r}, but no earlier stage measures "
             "them. Put a stage with kind: measure first.",
         )
     match = method.parameter.match
-    both = [method] if match is None else [method, get_reference(config, match)]
-    for size in sorted({size for one in both for size in one.basis_sizes if size is not None}):
+    methods = [method] if match is None else [method, get_reference(config, match)]
+    numbers = {number for involved in methods for number in involved.basis_sizes if number is not None}
+    for constraints in sorted(numbers):
         measured = config.measurement.basis_sizes
-        if size not in measured:
+        if constraints not in measured:
             yield Problem(
-                ("methods", [known.title for known in config.methods].index(title)),
-                f"its parameter needs rejection rates with {size} constraints, but measurement.basis_sizes "
-                f"is {list(measured)}. Add {size} to it.",
+                ("methods", [other.title for other in config.methods].index(title)),
+                f"its parameter needs rejection rates with {constraints} constraints, but "
+                f"measurement.basis_sizes is {list(measured)}. Add {constraints} to it.",
             )
 
 
 def _before(config: SweepConfig, stage: Stage) -> tuple[Stage, ...]:
-    return config.stages[: [known.name for known in config.stages].index(stage.name)]
+    return config.stages[: [other.name for other in config.stages].index(stage.name)]
 
 
 def _has(config: SweepConfig, stage: Stage, model: str) -> bool:
-    return model in [known.title for known in config.models_of(stage)]
+    return model in [other.title for other in config.models_of(stage)]

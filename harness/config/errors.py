@@ -18,7 +18,7 @@ class Problem:
 
     path: Path
     sentence: str
-    place: str = ""  # "configs/demo.yaml line 12", "--set name=1"; empty for data that came from no file
+    place: str = ""  # "configs/demo.yaml line 12", "--set name=1"; empty for data without a file
 
     def __str__(self) -> str:
         return f"{self.place}: {self.sentence}" if self.place else self.sentence
@@ -36,7 +36,7 @@ class ConfigError(InvalidInputError):
 
 
 def spell(path: Path) -> str:
-    """Write a path the way people read it: methods[2].parameter."""
+    """A path for messages: methods[2].parameter."""
     if not path:
         return "the sweep"
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
@@ -44,7 +44,7 @@ def spell(path: Path) -> str:
 
 
 def suggest(given: object, names: Iterable[str]) -> str:
-    """A sentence with the nearest of the names, or with all of them when none is near."""
-    known = list(dict.fromkeys(names))
-    listed = f" Available: {', '.join(map(repr, known))}." if known else ""
-    return did_you_mean(given, known) or listed
+    """A sentence with the most similar name, or with all names if none is similar."""
+    available = list(dict.fromkeys(names))
+    listed = f" Available: {', '.join(map(repr, available))}." if available else ""
+    return did_you_mean(given, available) or listed

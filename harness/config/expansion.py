@@ -1,12 +1,12 @@
-"""A sweep spread out: every setting that is to be run, its parameter known or to be found.
+"""A sweep expanded: every setting to run, with a parameter that is known or that results will decide.
 
     Resolved    a number, or none for a rule that takes none
     AtRate      the parameter with a given human-text rejection rate            needs the measurement
     EqualRate   the parameter that rejects as much as another setting does      needs the measurement
     BestOf      the candidate that scored best in an earlier stage              needs that stage's scores
 
-An `EqualRate` holds the setting it is to equal, whose own parameter may be any of these: resolving is a
-recursion that ends. All are frozen, hashable values without any state of a run.
+An `EqualRate` holds the setting that it must equal, whose own parameter can be any of these: resolving is a
+recursion that ends. All are frozen, hashable values without state of a run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.config.stages import Stage
 
 
-# What stands in the place of a rule for texts that were made elsewhere.
+# Used instead of the name of a rule for texts that were made elsewhere.
 IMPORTED = "imported"
 
 
@@ -37,7 +37,7 @@ class Resolved:
     value: float | None
 
     def as_dict(self) -> Any:
-        """As it is written in YAML."""
+        """As in YAML."""
         return self.value
 
 
@@ -48,7 +48,7 @@ class AtRate:
     rate: float
 
     def as_dict(self) -> Any:
-        """As it is written in YAML."""
+        """As in YAML."""
         return {"hrr": self.rate}
 
 
@@ -59,7 +59,7 @@ class EqualRate:
     reference: Setting
 
     def as_dict(self) -> Any:
-        """As it is written in YAML, but for the other method, which is written out."""
+        """As in YAML, except that the other method is written in full."""
         return {"match": self.reference.as_dict()}
 
 
@@ -73,7 +73,7 @@ class BestOf:
     candidates: tuple[float | None, ...]
 
     def as_dict(self) -> Any:
-        """As it is written in YAML, with the stage that ran the candidates."""
+        """As in YAML, with the stage that runs the candidates."""
         among = list(self.candidates)
         return {"best": {"metric": self.metric, "stage": self.stage, "split": self.split, "among": among}}
 
@@ -83,9 +83,9 @@ Parameter = Resolved | AtRate | EqualRate | BestOf
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A rule, its parameter and how much of the basis it uses: None for a plain rule.
+    """A rule, its parameter and its number of constraints: None for a plain rule.
 
-    Texts made elsewhere have the setting `Setting.imported()`, of which nothing more is known.
+    Texts made elsewhere have the setting `Setting.imported()`.
     """
 
     rule: str
@@ -104,12 +104,12 @@ class Setting:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether it can be run as it is."""
+        """Whether its parameter is known, so that it can be run."""
         return isinstance(self.parameter, Resolved)
 
     @property
     def needs_measurement(self) -> bool:
-        """Whether rejection rates decide its parameter, at any depth."""
+        """Whether rejection rates decide its parameter, directly or through a reference."""
         match self.parameter:
             case EqualRate() | AtRate():
                 return True
@@ -117,7 +117,7 @@ class Setting:
 
     @property
     def needs_stages(self) -> tuple[str, ...]:
-        """The stages whose scores decide its parameter, at any depth."""
+        """The stages whose scores decide its parameter, directly or through a reference."""
         match self.parameter:
             case BestOf(stage=stage):
                 return (stage,)
@@ -126,7 +126,7 @@ class Setting:
         return ()
 
     def at(self, value: float) -> Setting:
-        """Return the same with its parameter known; InvalidInputError when the rule does not take it."""
+        """The same setting with this parameter; InvalidInputError if it is invalid for the rule."""
         return dataclasses.replace(self, parameter=Resolved(get_rule(self.rule, value).parameter))
 
     @property
@@ -177,9 +177,9 @@ def _parameter_from(data: Any) -> Parameter:
 
 @dataclass(frozen=True, slots=True)
 class MethodInstance:
-    """One setting in one stage for one model with one seed: every prefix is continued so, `samples` times.
+    """A setting in a stage, for a model and a seed: every prefix is continued with it, `samples` times.
 
-    Texts made elsewhere are an instance, too: a text for each prefix, and no seed.
+    Texts made elsewhere are an instance, too, with one text per prefix and no seed.
     """
 
     stage: str
@@ -191,18 +191,18 @@ class MethodInstance:
 
     @property
     def resolution_name(self) -> str:
-        """What the parameter is called in the store, if it has to be found out: the same for every seed."""
+        """The name in the store of a parameter that results decide: the same for every seed."""
         return f"{self.stage}: {self.method} on {self.model}: {self.setting}"
 
     @property
     def name(self) -> str:
-        """What the instance is called in the store."""
+        """The name of the instance in the store."""
         return self.resolution_name if self.seed is None else f"{self.resolution_name}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureInstance:
-    """Human text read by one model, as the sweep's `measurement` says."""
+    """Human text measured by a model, as the sweep's `measurement` says."""
 
     stage: str
     split: Split
@@ -210,9 +210,9 @@ class MeasureInstance:
 
 
 def expand(config: SweepConfig) -> list[MethodInstance]:
-    """Enumerate what is generated: by stage, model, method, constraints, parameter and seed, in order.
+    """List what is generated: by stage, model, method, constraints, parameter and seed, in this order.
 
-    What is imported for a model comes after its methods.
+    Imports of a model come after its methods.
     """
     return [
         instance
@@ -230,12 +230,12 @@ def _generated(config: SweepConfig, stage: Stage, model: str) -> Iterator[Method
 
 
 def _imported(config: SweepConfig, stage: Stage, model: str) -> Iterator[MethodInstance]:
-    for each in config.imports_of(stage, model):
-        yield MethodInstance(stage.name, stage.text_split, model, each.name, Setting.imported(), None)
+    for source in config.imports_of(stage, model):
+        yield MethodInstance(stage.name, stage.text_split, model, source.name, Setting.imported(), None)
 
 
 def measurements(config: SweepConfig) -> list[MeasureInstance]:
-    """Enumerate what is measured: each model once at most."""
+    """List what is measured: each model at most once."""
     return [
         MeasureInstance(stage.name, config.measurement.split, model.title)
         for stage in config.stages
@@ -245,10 +245,10 @@ def measurements(config: SweepConfig) -> list[MeasureInstance]:
 
 
 def settings(config: SweepConfig, stage: Stage, model: str, method: Method) -> list[Setting]:
-    """Enumerate the settings that a method stands for in a stage, for a model."""
+    """List the settings of a method in a stage, for a model."""
     return [
-        Setting(method.rule, parameter, size)
-        for size in method.basis_sizes
+        Setting(method.rule, parameter, constraints)
+        for constraints in method.basis_sizes
         for parameter in _parameters(config, stage, model, method)
     ]
 
@@ -261,7 +261,7 @@ def _parameters(config: SweepConfig, stage: Stage, model: str, method: Method) -
             yield from map(EqualRate, settings(config, stage, model, get_reference(config, match)))
         case Choice(best=Best() as best) if best.split != stage.text_split:
             selection = find_selection(config, stage, model, method)
-            assert selection is not None, "checked when the sweep was made"
+            assert selection is not None, "checked when the sweep was loaded"
             candidates = tuple(get_rule(method.rule, value).parameter for _, value in method.literals())
             yield BestOf(best.metric, selection.name, best.split, candidates)
         case None:

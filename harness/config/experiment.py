@@ -1,4 +1,4 @@
-"""The sections of a sweep that results depend on: all but the names in them enters the ids of jobs."""
+"""The sections of a sweep that results depend on: everything in them except labels enters job ids."""
 
 from __future__ import annotations
 
@@ -32,113 +32,120 @@ class Model(Section):
     """A causal language model."""
 
     name: Text
-    """smollm2-135m (embedded), a model of the hub, a folder, a .gguf file, or fake:v=1000,d=16 for tests."""
+    """smollm2-135m (included), a Hugging Face model id, a folder, a .gguf file, or fake:v=1000,d=16 for
+    tests."""
 
     revision: Text | None = None
-    """Branch, tag or commit, for models of the hub; the newest by default."""
+    """Branch, tag or commit of a model on the Hugging Face Hub; default: the latest."""
 
     dtype: Dtype = "float32"
-    """The precision of its weights and passes."""
+    """Precision of the weights and of forward passes."""
 
     label: Annotated[Label | None, Enters.RUN] = None
-    """What stages and reports call it; its name by default."""
+    """Name used in stages and reports; default: `name`."""
 
     @property
     def title(self) -> str:
-        """What the model is called."""
+        """The name used in stages and reports."""
         return self.label or self.name
 
 
 class Corpus(Section):
-    """Human text. Each document belongs to the validation or the test half by the hash of its text."""
+    """Human text. The hash of a document's text decides whether it is in the validation or the test half."""
 
     name: Text
-    """openwebtext, news or movie-reviews (embedded), datasets:NAME, the path of a file or folder, or a
+    """news or movie-reviews (both included), openwebtext, datasets:NAME, the path of a file or folder, or a
     plug-in."""
 
     revision: Text | None = None
-    """Commit, branch or tag of a hub dataset; the one that `openwebtext` is pinned to, else the newest."""
+    """Commit, branch or tag of a Hub dataset; default: the pinned commit for `openwebtext`, otherwise the
+    latest."""
 
     source_split: Text = "train"
-    """The split of a hub dataset that is divided into our halves."""
+    """The split of a Hub dataset that is divided into the validation and test halves."""
 
     column: Text = "text"
-    """The column or field that holds the text."""
+    """The column or field with the text."""
 
     prefix_column: Annotated[Text | None, Added] = None
-    """For a .jsonl or .parquet file that says where each text is to be cut: the column with the prefix. What
-    people wrote is then the text behind it. By default, prefixes are the first `prefixes.tokens` tokens."""
+    """For a .jsonl or .parquet file that defines its own prefixes: the column with the prefix of each text.
+    The human continuation is the text after it. Default: prefixes are the first `prefixes.tokens` tokens."""
 
     config: Text | None = None
-    """The configuration of a hub dataset that has several."""
+    """The configuration to use of a Hub dataset that has several."""
 
 
 class Prefixes(Section):
-    """The openings of documents that models continue. Which half they are from is a stage's `split`."""
+    """The beginnings of documents, which models continue. A stage's `split` selects the half."""
 
     count: Annotated[int, Field(ge=2)] = 5000
-    """How many prefixes, the first of their half that are long enough; MAUVE compares two at least. 5,000 in
-    the paper."""
+    """Number of prefixes: the first documents of the half that are long enough. MAUVE needs at least two.
+    5,000 in the paper."""
 
     tokens: Positive = 35
-    """Tokens of a prefix. 35 in the paper."""
+    """Tokens per prefix. 35 in the paper."""
 
     min_continuation_tokens: Natural = 93
-    """How many tokens a document must have behind its prefix; shorter ones are skipped and counted."""
+    """Tokens that a document must have after its prefix; shorter documents are skipped and counted."""
 
     shard_size: Positive = 256
-    """Prefixes in one job. Batches are cut from a shard, so results depend on it in their last bits."""
+    """Prefixes per job. Batches do not cross jobs, so a different size can change the last bits of
+    results."""
 
 
 class Generation(Section):
-    """How texts are made from prefixes."""
+    """How models continue prefixes."""
 
     max_tokens: Positive = 256
-    """Tokens of a continuation at most. Human continuations are cut to the same length before scoring."""
+    """Maximum number of tokens per continuation. Human continuations are cut to the same length before
+    scoring."""
 
     max_tries: Positive = 10
-    """Candidates a basis-aware rule may reject for one token before the fallback."""
+    """How many candidates a basis-aware rule can reject for one token before the fallback is used."""
 
     fallback: Fallback = "greedy"
-    """Then: `greedy` takes the most likely token, `exact` draws from the exact candidate set."""
+    """What happens after `max_tries`: `greedy` takes the most likely token, `exact` samples from the exact
+    candidate set."""
 
     solver: Solver = "certified"
-    """Who solves the programs of basis-aware rules."""
+    """The solver for the linear programs of basis-aware rules."""
 
     batch_size: Positive = 64
-    """Prefixes in one forward pass."""
+    """Prefixes per forward pass."""
 
     seeds: Seeds = (0,)
-    """Every setting is run once with each seed; a seed gives all methods the same random numbers. A stage
-    may have its own."""
+    """Every setting is run once per seed. With the same seed, all methods use the same random numbers. A
+    stage can set its own seeds."""
 
     samples: Positive = 1
-    """Texts for each prefix and seed."""
+    """Texts per prefix and seed."""
 
 
 class Measurement(Section):
-    """The human text that rejection rates are measured on, once for each model."""
+    """The human text on which rejection rates are measured, once per model."""
 
     tokens: Positive = 10_000
-    """How many human tokens are asked about. 10,000 in the paper."""
+    """Number of human tokens to measure. 10,000 in the paper."""
 
     per_document: Positive = 4
-    """Tokens from one document at most: tokens of one document are alike."""
+    """Maximum number of tokens per document, because tokens of the same document are correlated."""
 
     basis_sizes: BasisSizes = (DEFAULT_CONSTRAINTS,)
-    """The numbers of constraints for which basis-aware rules are measured. Each costs a program a token."""
+    """The numbers of constraints for which basis-aware rules are measured. Each adds one linear program per
+    token."""
 
     split: Split = "validation"
-    """The half of the corpus the tokens are from."""
+    """The half of the corpus that the tokens come from."""
 
     seed: Natural = 0
-    """Which documents and tokens are drawn."""
+    """Seed for drawing documents and tokens."""
 
     tolerance: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-6
-    """How far the intervals of critical thresholds are closed, relative to their size."""
+    """Relative width to which the intervals of critical thresholds are narrowed."""
 
     shard_size: Positive = 64
-    """Documents in one job. Batches are cut from a shard, so results depend on it in their last bits."""
+    """Documents per job. Batches do not cross jobs, so a different size can change the last bits of
+    results."""
 
 
 class Features(Section):
@@ -148,61 +155,61 @@ class Features(Section):
     """The model that reads the texts, named as in `models`. MAUVE's own default is gpt2-large."""
 
     revision: Text | None = None
-    """Branch, tag or commit, for a model of the hub."""
+    """Branch, tag or commit of a model on the Hugging Face Hub; default: the latest."""
 
     dtype: Dtype = "float32"
-    """Its precision."""
+    """Precision of its weights and of forward passes."""
 
     max_tokens: Positive = 1024
-    """How much of each text it reads."""
+    """Maximum number of tokens that it reads of each text."""
 
     include_prefix: bool = True
-    """Whether it reads the prefix before the continuation, of people and models alike."""
+    """Whether it reads the prefix before each continuation, human or generated."""
 
     batch_size: Positive = 16
-    """Texts in one forward pass."""
+    """Texts per forward pass."""
 
     shard_size: Positive = 256
-    """Texts in one job. Batches are cut from a shard, so results depend on it in their last bits."""
+    """Texts per job. Batches do not cross jobs, so a different size can change the last bits of results."""
 
 
 class Mauve(Section):
-    """MAUVE, as mauve-text computes it; the defaults are its own, but for more than one seed."""
+    """MAUVE, as mauve-text computes it. The defaults are those of mauve-text, but with more seeds."""
 
     buckets: Literal["auto"] | Annotated[int, Field(ge=2)] = "auto"
-    """Clusters of k-means; auto is a tenth of the number of texts."""
+    """Number of k-means clusters; auto: a tenth of the number of texts."""
 
     scaling_factor: Annotated[float, Field(gt=0)] = 5.0
     """The constant c of the MAUVE paper."""
 
     kmeans_seeds: Seeds = (25, 26, 27, 28, 29)
-    """The clustering is repeated with each seed. 25 is the one that mauve-text uses by itself."""
+    """The clustering is repeated with each seed. mauve-text uses 25."""
 
     kmeans_redo: Positive = 5
-    """Starts of k-means for each seed; the best is kept."""
+    """k-means runs per seed; the best is kept."""
 
     kmeans_max_iterations: Positive = 500
-    """Steps of each start at most."""
+    """Maximum number of iterations of a k-means run."""
 
     explained_variance: Annotated[float, Field(gt=0, lt=1)] = 0.9
-    """Share of the variance that is kept before clustering."""
+    """Fraction of the variance that is kept before clustering."""
 
     curve_points: Annotated[int, Field(ge=2)] = 25
-    """Points of the divergence curve."""
+    """Number of points on the divergence curve."""
 
 
 class Scoring(Section):
     """What is computed from the texts."""
 
     mauve: Mauve = Mauve()
-    """Settings of MAUVE."""
+    """Options of MAUVE."""
 
     statistics: Annotated[tuple[Statistic, ...], DISTINCT, Unordered] = STATISTIC_NAMES
-    """What else is reported; all of the project's own by default, [] for none. `sampling` is how tokens came
-    to be accepted."""
+    """Other scores to report; default: all built-in ones, [] for none. `sampling` describes how tokens were
+    accepted."""
 
     resamples: Natural = 1000
-    """Resamplings of the prefixes, for intervals; 0 for none."""
+    """How often prefixes are resampled to compute intervals; 0 for no intervals."""
 
     resample_seed: Natural = 0
-    """Which resamplings."""
+    """Seed for the resampling."""

@@ -20,18 +20,18 @@ from harness.config.source import Source, read_source
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A sweep, and all that is needed to tell later where it came from."""
+    """A sweep and where it came from."""
 
     config: SweepConfig
-    path: str  # as it was given
-    text: str  # the file, as it was read
+    path: str  # as given
+    text: str  # contents of the file
     overrides: tuple[str, ...] = ()
 
 
 def load_config(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> LoadedConfig:
-    """Read a sweep from a YAML file; raise ConfigError, with line numbers, when it cannot be used.
+    """Read a sweep from a YAML file; raise ConfigError, with line numbers, if it is invalid.
 
-    `overrides` are what `--set` takes: "generation.seeds=[1,2]".
+    `overrides` are values for `--set`, such as "generation.seeds=[1,2]".
     """
     name, given = os.fspath(path), tuple(overrides)
     text = _read_text(name)
@@ -41,7 +41,7 @@ def load_config(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> 
 
 
 def parse_config(data: Mapping[str, Any], overrides: Iterable[str] = ()) -> SweepConfig:
-    """Make a sweep of plain data, as YAML or JSON would give it; raise ConfigError when it cannot be used."""
+    """Make a sweep from plain data, as read from YAML or JSON; raise ConfigError if it is invalid."""
     source = Source(copy.deepcopy(data))  # overrides change it
     apply_overrides(source, overrides)
     return _validate(source)
@@ -55,7 +55,7 @@ def _validate(source: Source) -> SweepConfig:
 
 
 def _with_tuples(value: Any) -> Any:
-    """Lists as tuples, which is what frozen records hold."""
+    """Lists as tuples, because the schema is frozen."""
     if isinstance(value, Mapping):
         return {key: _with_tuples(entry) for key, entry in value.items()}
     return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
@@ -65,16 +65,16 @@ def _read_text(name: str) -> str:
     try:
         return Path(name).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        sentence = f"there is no such file.{_near(Path(name))}"
+        sentence = f"there is no such file.{_suggest_file(Path(name))}"
     except IsADirectoryError:
-        sentence = f"this is a folder; name a file in it.{_near(Path(name) / '_')}"
+        sentence = f"this is a folder. Give a file in it.{_suggest_file(Path(name) / '_')}"
     except UnicodeDecodeError as error:
-        sentence = f"a sweep must be UTF-8 text; byte {error.start} is not. Save it as UTF-8."
+        sentence = f"a sweep must be UTF-8 text; byte {error.start} is invalid. Save it as UTF-8."
     except OSError as error:
         sentence = f"the file cannot be read: {error.strerror}."
     raise ConfigError([Problem((), sentence, name)])
 
 
-def _near(path: Path) -> str:
-    there = sorted(file.name for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-    return suggest(path.name, there)
+def _suggest_file(path: Path) -> str:
+    names = sorted(file.name for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+    return suggest(path.name, names)

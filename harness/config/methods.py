@@ -30,46 +30,46 @@ Sizes = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTI
 
 
 class Best(Section):
-    """Run every candidate on one split, and take the one with the highest score elsewhere."""
+    """Run every candidate on one split, and use the one with the highest score on other splits."""
 
     metric: Literal["mauve"] = "mauve"
-    """The score that decides, averaged over seeds; the highest wins."""
+    """The score to maximize, averaged over seeds."""
 
     split: Split = "validation"
-    """Stages on this split run all candidates. Stages on another split run the winner."""
+    """Stages on this split run all candidates. Stages on other splits run the best one."""
 
     among: Annotated[tuple[float, ...], NOT_EMPTY, DISTINCT]
     """The candidates."""
 
 
 class Match(Section):
-    """Take the parameter that rejects as much human text as another method does."""
+    """Use the parameter that rejects as much human text as another method does."""
 
     method: Label
-    """The other method, by its name in `methods`; with `parameter`, the name of a rule will do."""
+    """The other method, by its name in `methods`. With `parameter`, it can also be the name of a rule."""
 
     parameter: Numbers | None = None
-    """The other method's parameter; left out, whatever it runs at in the same stage, one by one."""
+    """The other method's parameter; default: each of its parameters in the same stage."""
 
 
 class Choice(Section):
-    """A parameter that follows from results. Exactly one of these keys."""
+    """A parameter that results decide. Set exactly one of these keys."""
 
     best: Best | None = None
-    """The candidate with the best score on a split."""
+    """The candidate with the highest score on a split."""
 
     match: Match | None = None
-    """Equal human-text rejection rate. For basis-aware rules."""
+    """The parameter with the same human-text rejection rate as another method. Only for basis-aware rules."""
 
     hrr: Rates | None = None
-    """The human-text rejection rate, or several: at 0.25 a quarter of what people wrote is rejected."""
+    """The human-text rejection rate, or a list of them. At 0.25, a quarter of human tokens is rejected."""
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Choice:
         given = [name for name in ("best", "match", "hrr") if getattr(self, name) is not None]
         if len(given) != 1:
-            told = " and ".join(given) or "none"
-            raise ValueError(f"a parameter takes one of the keys best, match and hrr; got {told}")
+            listed = " and ".join(given) or "none"
+            raise ValueError(f"a parameter takes one of the keys best, match and hrr; got {listed}")
         return self
 
 
@@ -83,19 +83,19 @@ Parameter = Annotated[
 
 
 class Method(Section):
-    """A sampling rule and its parameter; for a basis-aware one, how much of the basis it uses."""
+    """A sampling rule, its parameter and, for a basis-aware rule, its number of constraints."""
 
     name: Annotated[Label | None, Enters.RUN] = None
-    """What stages, `match` and reports call it; the rule's name by default."""
+    """Name used in stages, `match` and reports; default: the rule's name."""
 
     rule: Annotated[str, Field(min_length=1, examples=list(builtin_rule_names()))]
-    """A sampling rule; `ba-` stands before the name of a threshold rule for its basis-aware form."""
+    """The sampling rule. The basis-aware form of a threshold rule has the prefix `ba-`."""
 
     parameter: Parameter | None = None
-    """A number, a list of numbers, or `best`, `match` or `hrr`. Left out for ancestral and greedy."""
+    """A number, a list of numbers, or one of `best`, `match` and `hrr`. Omit it for ancestral and greedy."""
 
     constraints: Sizes | None = None
-    """How many singular vectors a basis-aware rule uses, or a list of such sizes; 20 by default."""
+    """How many singular vectors a basis-aware rule uses, or a list of such numbers; default: 20."""
 
     @field_validator("rule")
     @classmethod
@@ -111,7 +111,7 @@ class Method(Section):
 
     @property
     def title(self) -> str:
-        """What the method is called."""
+        """The name used in stages and reports."""
         return self.name or self.rule
 
     @property
@@ -121,13 +121,13 @@ class Method(Section):
 
     @property
     def basis_sizes(self) -> tuple[int | None, ...]:
-        """The sizes it is run with: None, once, for a plain rule."""
+        """The numbers of constraints it is run with; a single None for a plain rule."""
         if not self.rule_class.basis_aware:
             return (None,)
         return (DEFAULT_CONSTRAINTS,) if self.constraints is None else self.constraints
 
     def literals(self) -> Iterator[tuple[Path, float]]:
-        """The parameters written down for this very rule, and where."""
+        """The parameters that the sweep gives for this rule as numbers, each with its path."""
         match self.parameter:
             case Choice(best=Best() as best):
                 yield from ((("parameter", "best", "among", i), value) for i, value in enumerate(best.among))
@@ -159,7 +159,7 @@ class Method(Section):
 
 
 def parameter_problem(rule: RuleForm, value: float | None, path: Path) -> Problem | None:
-    """Say what is wrong with a rule's parameter, in the rule's own words; None when nothing is."""
+    """What is wrong with a parameter, as its rule words it; None if it is valid."""
     try:
         rule.check_parameter(value)
     except InvalidInputError as error:

@@ -1,7 +1,7 @@
 """Values set from the command line: `--set methods.0.parameter=0.01`.
 
-A path names keys and places in lists, the first of which is 0. The value is YAML. Whether the key exists and
-the value fits is the schema's business, which then tells of the override instead of a line.
+A path consists of keys and list indices, which start at 0. The value is YAML. Whether the key exists and the
+value is valid is checked with the schema, whose errors then name the override instead of a line.
 """
 
 from __future__ import annotations
@@ -14,50 +14,54 @@ from harness.config.source import Source, kind, read_value
 
 
 def apply_overrides(source: Source, overrides: Iterable[str]) -> None:
-    """Put each override's value in its place, the later ones over the earlier."""
+    """Set the values of all overrides in turn, so that later ones win."""
     for override in overrides:
-        place = f"--set {override}"
-        steps, value = _parse(override, place)
-        path = _put(source, steps, value.data, place)
-        for known in [known for known in source.places if known[: len(path)] == path]:
-            del source.places[known]
-        source.places.update({(*path, *below): place for below in value.places})
+        location = f"--set {override}"
+        steps, value = _parse(override, location)
+        path = _put(source, steps, value.data, location)
+        for replaced in [known_path for known_path in source.locations if known_path[: len(path)] == path]:
+            del source.locations[replaced]
+        source.locations.update({(*path, *inner): location for inner in value.locations})
 
 
-def _parse(override: str, place: str) -> tuple[list[str], Source]:
-    spelled, equals, text = override.partition("=")
-    steps = [step.strip() for step in spelled.split(".")]
+def _parse(override: str, location: str) -> tuple[list[str], Source]:
+    dotted_path, equals, text = override.partition("=")
+    steps = [step.strip() for step in dotted_path.split(".")]
     if not equals or not all(steps):
-        sentence = "an override is path=value, such as generation.seeds=[1,2] or models.0.dtype=bfloat16."
-        raise ConfigError([Problem((), sentence, place)])
-    return steps, read_value(text, place)
+        sentence = (
+            "an override must be path=value, such as generation.seeds=[1,2] or models.0.dtype=bfloat16."
+        )
+        raise ConfigError([Problem((), sentence, location)])
+    return steps, read_value(text, location)
 
 
-def _put(source: Source, steps: list[str], value: Any, place: str) -> Path:
-    """Set the value, making keys that are not written yet, and return its path."""
+def _put(source: Source, steps: list[str], value: Any, location: str) -> Path:
+    """Set the value, adding missing keys on the way, and return its path."""
     path: Path = ()
-    here: Any = source.data
+    parent: Any = source.data
     for number, step in enumerate(steps):
         last = number == len(steps) - 1
-        key = _key(here, step, path, place)
+        key = _key(parent, step, path, location)
         path = (*path, key)
         if last:
-            here[key] = value
-        elif isinstance(here, dict) and here.get(key) is None:
-            here[key] = {}
-            source.places[path] = place
-        here = here[key]
+            parent[key] = value
+        elif isinstance(parent, dict) and parent.get(key) is None:
+            parent[key] = {}
+            source.locations[path] = location
+        parent = parent[key]
     return path
 
 
-def _key(here: Any, step: str, path: Path, place: str) -> str | int:
-    if isinstance(here, dict):
+def _key(parent: Any, step: str, path: Path, location: str) -> str | int:
+    if isinstance(parent, dict):
         return step
-    if isinstance(here, list):
-        if step.isdecimal() and int(step) < len(here):
+    if isinstance(parent, list):
+        if step.isdecimal() and int(step) < len(parent):
             return int(step)
-        known = f"0 to {len(here) - 1}" if here else "none, it is empty"
-        sentence = f"{spell(path)} is a list with places {known}; got {step!r}."
+        if parent:
+            sentence = f"an index of {spell(path)} must be from 0 to {len(parent) - 1}; got {step!r}."
+        else:
+            sentence = f"{spell(path)} is an empty list; got the index {step!r}. Set the whole list."
     else:
-        sentence = f"{spell(path)} is {kind(here)} and has nothing in it; got {step!r}. Set it as a whole."
-    raise ConfigError([Problem(path, sentence, place)])
+        sentence = f"{spell(path)} is {kind(parent)} and has no keys; got {step!r}. Set it as a whole."
+    raise ConfigError([Problem(path, sentence, location)])

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, in the project's words, with the place where it was written."""
+"""Errors of pydantic in the project's words, with the line of each."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from harness.config.source import Source, kind
 
 
 def explain(error: ValidationError, schema: type[BaseModel], source: Source) -> list[Problem]:
-    """Turn pydantic's findings into problems, one for each place at which something is wrong."""
-    found: list[Problem] = []
+    """Turn pydantic's errors into problems, one for each path."""
+    problems: list[Problem] = []
     for details in error.errors(include_url=False):
         for problem in _problems(details, schema, source):
-            last = found[-1] if found else None
+            last = problems[-1] if problems else None
             if last and last.path == problem.path and details["type"] != "value_error":
-                # Branches of a union each complain: "must be 'auto'" and "must be a valid integer".
-                found[-1] = Problem(last.path, _either(last.sentence, problem.sentence), last.place)
+                # Each branch of a union has its error: "must be 'auto'" and "must be a valid integer".
+                problems[-1] = Problem(last.path, _either(last.sentence, problem.sentence), last.place)
             else:
-                found.append(problem)
-    return found
+                problems.append(problem)
+    return problems
 
 
 def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) -> Iterator[Problem]:
     loc = details["loc"]
     path = _existing(loc, source.data)
-    place = source.place_of(path)
+    location = source.location_of(path)
     given = kind(details["input"])
     match details["type"]:
         case "extra_forbidden":
-            known = _keys_at(schema, loc[:-1])
-            sentence = f"{spell(path[:-1])} has no key {path[-1]!r}.{suggest(path[-1], known)}"
+            keys = _keys_at(schema, loc[:-1])
+            sentence = f"{spell(path[:-1])} has no key {path[-1]!r}.{suggest(path[-1], keys)}"
         case "missing":
             path = (*path, loc[-1])
             sentence = f"{spell(path[:-1])} needs the key {loc[-1]!r}."
@@ -46,30 +46,30 @@ def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) ->
             if isinstance(cause, ConfigError):
                 for problem in cause.problems:
                     inner = _existing((*loc, *problem.path), source.data)
-                    yield Problem(inner, f"{spell(inner)}: {problem.sentence}", source.place_of(inner))
+                    yield Problem(inner, f"{spell(inner)}: {problem.sentence}", source.location_of(inner))
                 return
             sentence = f"{spell(path)}: {_sentence(str(cause))}"
         case "model_type":
-            keys = ", ".join(_keys_at(schema, loc))
-            sentence = f"{spell(path)} must be keys and values ({keys}); got {given}."
+            listed = ", ".join(_keys_at(schema, loc))
+            sentence = f"{spell(path)} must be a mapping with the keys {listed}; got {given}."
         case "too_short":
             if details["input"]:
-                return  # pydantic counts what is left once wrong entries, already told of, are taken out
+                return  # pydantic counts only valid entries, and the others are reported already
             sentence = f"{spell(path)} must have at least one entry; got none."
         case "tuple_type":
             sentence = f"{spell(path)} must be a list; got {given}."
         case "literal_error":
             expected = str(details["ctx"]["expected"])
-            near = did_you_mean(details["input"], re.findall(r"'([^']*)'", expected))
-            sentence = f"{spell(path)} must be {expected}; got {given}.{near}"
+            suggestion = did_you_mean(details["input"], re.findall(r"'([^']*)'", expected))
+            sentence = f"{spell(path)} must be {expected}; got {given}.{suggestion}"
         case _:
             requirement = re.sub(r"^\w+ should ", "must ", details["msg"])
             sentence = f"{spell(path)} {requirement}; got {given}."
-    yield Problem(path, sentence, place)
+    yield Problem(path, sentence, location)
 
 
 def _sentence(text: str) -> str:
-    """The text with the full stop it may lack."""
+    """The text with a full stop."""
     return text if text.endswith(("?", "!")) else f"{text.rstrip('.')}."
 
 
@@ -80,7 +80,7 @@ def _either(first: str, second: str) -> str:
 
 
 def _existing(loc: Iterable[str | int], data: Any) -> Path:
-    """Keep the steps that lead through the data; the others name branches of unions, and lists of one."""
+    """Keep the steps that exist in the data. The others are branches of unions, or lists of one value."""
     path: list[str | int] = []
     for step in loc:
         inside = (isinstance(data, Mapping) and step in data) or (
@@ -93,7 +93,7 @@ def _existing(loc: Iterable[str | int], data: Any) -> Path:
 
 
 def _keys_at(schema: type[BaseModel], loc: Iterable[str | int]) -> list[str]:
-    """The keys that are allowed at a place."""
+    """The keys that are allowed at a path."""
     models = [schema]
     for step in loc:
         fields = [model.model_fields[step] for model in models if step in model.model_fields]

@@ -1,10 +1,10 @@
-"""What all parts of a sweep's schema share: strictness, plain types, and what enters an identity.
+"""What all sections of a sweep share: strictness, simple types, and which keys enter an identity.
 
-A key belongs to one of three groups, and `Enters` says to which:
+Every key belongs to one of three groups (`Enters`):
 
-    JOBS      results depend on it: it goes, in some form, into the ids of jobs. This is the default
-    RUN       a name: it tells the rows of a run apart, but renaming runs no job again
-    NOTHING   how the work is done: may be changed at any time, also between a run and its resumption
+    JOBS      results depend on it, so it enters job ids in some form. This is the default
+    RUN       a name: it identifies rows of a run, but renaming does not run any job again
+    NOTHING   how the work is done: can be changed at any time, also before resuming
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class Enters(StrEnum):
-    """What a key is part of the identity of."""
+    """The identities that a key is part of."""
 
     JOBS = "jobs"
     RUN = "run"
@@ -33,23 +33,23 @@ class Enters(StrEnum):
 
 
 class Unordered:
-    """Marks a list whose order changes nothing, so that it is sorted before it is hashed."""
+    """Marks a list whose order does not matter, so it is sorted before hashing."""
 
 
 class Added:
-    """Marks a key that came later: it enters identities only where it is set, so that runs from before are
-    resumed as they are."""
+    """Marks a key that was added later: it enters identities only if it is set, so older runs can be
+    resumed."""
 
 
 class Section(BaseModel):
-    """A part of a sweep: frozen, no key that is not declared, no value turned into another type."""
+    """A section of a sweep: frozen, without unknown keys, and values keep their type."""
 
     model_config = ConfigDict(
         frozen=True,
         strict=True,
         extra="forbid",
         allow_inf_nan=False,
-        # Descriptions are written once, under each field; the guide and the JSON Schema take them from there.
+        # The guide and the JSON Schema take their descriptions from the docstrings of fields.
         use_attribute_docstrings=True,
     )
 
@@ -57,19 +57,19 @@ class Section(BaseModel):
 
     @classmethod
     def marks_of(cls, field: str) -> list[Any]:
-        """What was written beside a field's type."""
+        """The metadata in a field's annotation."""
         return cls.model_fields[field].metadata
 
     @classmethod
     def enters_of(cls, field: str) -> Enters:
-        """Return the group that a field is in: its own mark, else that of the section."""
+        """Return the group of a field: its own mark or, by default, that of the section."""
         return next((mark for mark in cls.marks_of(field) if isinstance(mark, Enters)), cls.enters)
 
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    twice = [value for index, value in enumerate(values) if value in values[:index]]
-    if twice:
-        raise ValueError(f"every entry must be listed once; got {twice[0]!r} twice")
+    duplicates = [value for index, value in enumerate(values) if value in values[:index]]
+    if duplicates:
+        raise ValueError(f"entries must be distinct; got {duplicates[0]!r} twice")
     return values
 
 
@@ -78,7 +78,7 @@ def _several(value: object) -> object:
 
 
 def one_or_several(entry: Any) -> BeforeValidator:
-    """Let a single value stand for a list of one; `entry` is its type, for the JSON Schema."""
+    """Accept a single value instead of a list; `entry` is its type, for the JSON Schema."""
     return BeforeValidator(_several, json_schema_input_type=entry | tuple[entry, ...])
 
 
@@ -86,7 +86,7 @@ DISTINCT: Callable[..., Any] = AfterValidator(_distinct)  # type: ignore[assignm
 NOT_EMPTY = Field(min_length=1)
 
 Text = Annotated[str, Field(min_length=1)]
-# Spelt on command lines and in file names.
+# Used on command lines and in file names.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=-]*$", max_length=64)]
 Label = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=96)]
 Positive = Annotated[int, Field(ge=1)]
@@ -96,6 +96,6 @@ Fraction = Annotated[float, Field(gt=0, lt=1)]
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]
 BasisSizes = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
 
-# Plug-ins may add to these, so the JSON Schema shows the project's own as examples.
+# Plug-ins can add to these, so the JSON Schema lists the built-in ones as examples only.
 Solver = Annotated[str, Field(examples=list(SOLVER_NAMES)), AfterValidator(check_solver)]
 Statistic = Annotated[str, Field(examples=list(STATISTIC_NAMES)), AfterValidator(check_statistic)]

@@ -1,12 +1,13 @@
-"""YAML as plain data, with the place where each value was written.
+"""YAML as plain data, with the line of each value.
 
-Scalars are read as YAML 1.2 has them: `1e-3` is a number, and `no`, `on` and `2024-01-01` are words. Keys
-that occur twice are refused, where YAML libraries keep the last one in silence.
+Scalars are read as in YAML 1.2: `1e-3` is a number, and `no`, `on` and `2024-01-01` are strings. Duplicate
+keys are errors; YAML libraries silently keep the last one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader with other ideas of what looks like a number or a truth value."""
+    """PyYAML's safe loader with the numbers and booleans of YAML 1.2."""
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -34,42 +35,42 @@ for _kind, _pattern, _firsts in (
 
 @dataclass
 class Source:
-    """Plain data (dictionaries, lists, scalars) and where each value in it was written."""
+    """Plain data (dictionaries, lists, scalars) and the location of each value in it."""
 
     data: Any
-    places: dict[Path, str] = field(default_factory=dict)
+    locations: dict[Path, str] = field(default_factory=dict)
 
-    def place_of(self, path: Path) -> str:
-        """Return where a value was written, or else the nearest thing around it."""
-        while path not in self.places and path:
+    def location_of(self, path: Path) -> str:
+        """Return the location of a value or, if it has none, of the innermost value around it."""
+        while path not in self.locations and path:
             path = path[:-1]
-        return self.places.get(path, "")
+        return self.locations.get(path, "")
 
 
 def read_source(text: str, name: str) -> Source:
-    """Read a whole sweep; `name` is what messages call the file."""
+    """Read a whole sweep; `name` is the name of the file in messages."""
     source = _read(text, name, lambda line: f"{name} line {line}")
     if source is None:
         raise _error(name, "the file is empty. A sweep needs at least name, models, corpus and stages.")
     if not isinstance(source.data, dict):
         raise _error(
-            source.place_of(()),
-            f"a sweep must be keys and values, such as name: demo; got {kind(source.data)}.",
+            source.location_of(()),
+            f"a sweep must be a mapping, such as name: demo; got {kind(source.data)}.",
         )
-    source.places[()] = name
+    source.locations[()] = name
     return source
 
 
-def read_value(text: str, place: str) -> Source:
-    """Read the value of an override; `place` is what messages call it."""
-    return _read(text, place, lambda line: place) or Source(None, {(): place})
+def read_value(text: str, location: str) -> Source:
+    """Read the value of an override; `location` is its location in messages."""
+    return _read(text, location, lambda line: location) or Source(None, {(): location})
 
 
 def kind(value: object) -> str:
-    """Say what kind of value it is, short ones in full."""
+    """A description of a value for messages: short values in full."""
     match value:
         case dict():
-            return "keys and values"
+            return "a mapping"
         case list() | tuple():
             return "a list"
         case None:
@@ -78,7 +79,7 @@ def kind(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _read(text: str, name: str, place: Any) -> Source | None:
+def _read(text: str, name: str, locate: Callable[[int], str]) -> Source | None:
     try:
         loader = _Loader(text)
         try:
@@ -86,7 +87,7 @@ def _read(text: str, name: str, place: Any) -> Source | None:
             if node is None:
                 return None
             source = Source(None)
-            source.data = _construct(loader, node, (), source.places, place, ())
+            source.data = _construct(loader, node, (), source.locations, locate, ())
             return source
         finally:
             loader.dispose()
@@ -94,49 +95,52 @@ def _read(text: str, name: str, place: Any) -> Source | None:
         raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"{place(mark.line + 1)} column {mark.column + 1}" if mark else name
-        raise _error(where, f"this is no valid YAML: {error.problem or error.context}.") from error
+        where = f"{locate(mark.line + 1)} column {mark.column + 1}" if mark else name
+        raise _error(where, f"invalid YAML: {error.problem or error.context}.") from error
     except RecursionError as error:
-        raise _error(name, "this is nested too deeply for a sweep.") from error
+        raise _error(name, "the YAML is nested too deeply for a sweep.") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise _error(name, f"this is no valid YAML: {' '.join(str(error).split())}.") from error
+        raise _error(name, f"invalid YAML: {' '.join(str(error).split())}.") from error
 
 
 def _construct(
     loader: _Loader,
     node: yaml.Node,
     path: Path,
-    places: dict[Path, str],
-    place: Any,
-    around: tuple[yaml.Node, ...],
+    locations: dict[Path, str],
+    locate: Callable[[int], str],
+    parents: tuple[yaml.Node, ...],
 ) -> Any:
-    """Build the value of a node, writing down the places of all values in it."""
-    here = place(node.start_mark.line + 1)
-    places.setdefault(path, here)
-    if node in around:
-        raise _error(here, f"{spell(path)} contains itself through an alias. Write it out.", path)
-    inside = (*around, node)
+    """Build the value of a node, and add the locations of all values in it to `locations`."""
+    location = locate(node.start_mark.line + 1)
+    locations.setdefault(path, location)
+    if node in parents:
+        raise _error(location, f"{spell(path)} contains itself through an alias. Write it out.", path)
+    inside = (*parents, node)
     if isinstance(node, yaml.ScalarNode):
         return loader.construct_object(node)
     if node.tag not in (f"{_TAG}map", f"{_TAG}seq"):
-        raise _error(here, f"{spell(path)} has the tag {node.tag!r}, which means nothing here.", path)
+        raise _error(location, f"{spell(path)} has the unknown tag {node.tag!r}. Remove it.", path)
     if isinstance(node, yaml.SequenceNode):
         return [
-            _construct(loader, item, (*path, i), places, place, inside) for i, item in enumerate(node.value)
+            _construct(loader, item, (*path, i), locations, locate, inside)
+            for i, item in enumerate(node.value)
         ]
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     first: dict[str, str] = {}
     for key_node, item in node.value:
-        at = place(key_node.start_mark.line + 1)
+        key_location = locate(key_node.start_mark.line + 1)
         key = loader.construct_object(key_node) if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
-            raise _error(at, f"keys of {spell(path)} must be words; got {kind(key)}. Quote it.", path)
-        if key in found:
-            raise _error(at, f"{spell(path)} has the key {key!r} twice, first at {first[key]}.", (*path, key))
-        first[key] = places[*path, key] = at
-        found[key] = _construct(loader, item, (*path, key), places, place, inside)
-    return found
+            sentence = f"keys of {spell(path)} must be strings; got {kind(key)}. Quote it."
+            raise _error(key_location, sentence, path)
+        if key in mapping:
+            sentence = f"{spell(path)} has the key {key!r} twice, first at {first[key]}."
+            raise _error(key_location, sentence, (*path, key))
+        first[key] = locations[*path, key] = key_location
+        mapping[key] = _construct(loader, item, (*path, key), locations, locate, inside)
+    return mapping
 
 
-def _error(place: str, sentence: str, path: Path = ()) -> ConfigError:
-    return ConfigError([Problem(path, sentence, place)])
+def _error(location: str, sentence: str, path: Path = ()) -> ConfigError:
+    return ConfigError([Problem(path, sentence, location)])

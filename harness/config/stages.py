@@ -1,4 +1,4 @@
-"""Stages: what is done in which order."""
+"""Stages: the steps of a sweep."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Labels = Annotated[tuple[Label, ...], NOT_EMPTY, DISTINCT]
 
 
 class Stage(Section):
-    """One step of a sweep. What a stage needs of another, such as a best parameter, must come before it."""
+    """A step of a sweep. It must come after the stages whose results it needs."""
 
     name: Annotated[Name, Enters.RUN]
-    """What progress and reports call it."""
+    """Name used in progress messages and reports."""
 
     kind: Literal["measure", "generate"] = "generate"
-    """`measure` reads human text, from which all rejection rates follow; `generate` continues prefixes and
-    scores the texts."""
+    """`measure` reads human text to compute rejection rates; `generate` continues prefixes and scores the
+    texts."""
 
     split: Split | None = None
-    """For `generate`: which half of the corpus the prefixes are from; `test` by default."""
+    """For `generate`: the half of the corpus that prefixes come from; default: `test`."""
 
     methods: Labels | None = None
-    """For `generate`: the methods to run, by name; all of them by default."""
+    """For `generate`: names of the methods to run; default: all."""
 
     models: Labels | None = None
-    """The models to run, by label or name; all of them by default."""
+    """Labels or names of the models to run; default: all."""
 
     seeds: Seeds | None = None
-    """For `generate`: other seeds than those of `generation`."""
+    """For `generate`: seeds to use instead of `generation.seeds`."""
 
     @model_validator(mode="after")
     def _measures_without_methods(self) -> Stage:
@@ -53,5 +53,5 @@ class Stage(Section):
 
     @property
     def text_split(self) -> Split:
-        """The half that prefixes are taken from."""
+        """The half that prefixes come from."""
         return self.split or "test"

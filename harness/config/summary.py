@@ -1,4 +1,4 @@
-"""What a sweep comes to, in numbers."""
+"""The size of a sweep: texts, tokens, measured positions and programs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from harness.config.schema import SweepConfig
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """One stage. Tokens are an upper bound: texts may end early."""
+    """One stage. Tokens are an upper bound: texts can end early."""
 
     name: str
     kind: str
     split: str
     models: tuple[str, ...]
     seeds: tuple[int, ...]
-    settings: tuple[str, ...]  # in words, without repetition
+    settings: tuple[str, ...]  # as text, each once
     texts: int
-    max_tokens: int  # in all of these texts
+    max_tokens: int  # of all these texts together
     positions: int  # human tokens measured
-    programs: int  # solved for them
-    deferred: int  # settings x models whose parameter is found on the way
+    programs: int  # solved to measure them
+    deferred: int  # settings x models whose parameter results will decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +37,29 @@ class SweepSummary:
 
     @property
     def texts(self) -> int:
-        """Texts in all."""
+        """Texts of all stages."""
         return sum(stage.texts for stage in self.stages)
 
     @property
     def max_tokens(self) -> int:
-        """Tokens in all, at most."""
+        """Tokens of all stages, at most."""
         return sum(stage.max_tokens for stage in self.stages)
 
     @property
     def positions(self) -> int:
-        """Human tokens measured in all."""
+        """Human tokens measured in all stages."""
         return sum(stage.positions for stage in self.stages)
 
 
 def summarize(config: SweepConfig) -> SweepSummary:
-    """Count what a sweep will do, before anything is known of its results."""
+    """Count the work of a sweep, without results."""
     instances = expand(config)
     stages = []
     for stage in config.stages:
         run = [instance for instance in instances if instance.stage == stage.name]
         measured = sum(instance.stage == stage.name for instance in measurements(config))
-        written = [instance for instance in run if not instance.setting.is_imported]
-        texts = len(written) * config.prefixes.count * config.generation.samples
+        generated = [instance for instance in run if not instance.setting.is_imported]
+        texts = len(generated) * config.prefixes.count * config.generation.samples
         positions = measured * config.measurement.tokens
         stages.append(
             StageSummary(
@@ -68,11 +68,11 @@ def summarize(config: SweepConfig) -> SweepSummary:
                 split=config.measurement.split if stage.kind == "measure" else stage.text_split,
                 models=tuple(model.title for model in config.models_of(stage)),
                 seeds=config.seeds_of(stage),
-                settings=tuple(dict.fromkeys(map(_in_words, run))),
+                settings=tuple(dict.fromkeys(map(_as_text, run))),
                 texts=texts,
                 max_tokens=texts * config.generation.max_tokens,
                 positions=positions,
-                programs=positions * sum(size > 0 for size in config.measurement.basis_sizes),
+                programs=positions * sum(number > 0 for number in config.measurement.basis_sizes),
                 deferred=_deferred(run),
             )
         )
@@ -80,10 +80,10 @@ def summarize(config: SweepConfig) -> SweepSummary:
     return SweepSummary(config.name, config.description, config.corpus.name, models, tuple(stages))
 
 
-def _in_words(instance: MethodInstance) -> str:
+def _as_text(instance: MethodInstance) -> str:
     setting = str(instance.setting)
     return f"{instance.method} ({setting})" if instance.setting.is_imported else setting
 
 
 def _deferred(run: list[MethodInstance]) -> int:
-    return len({(one.model, one.setting) for one in run if not one.setting.is_resolved})
+    return len({(instance.model, instance.setting) for instance in run if not instance.setting.is_resolved})

@@ -25,7 +25,7 @@ from workers.models import LanguageModel
 _CHUNK = 32
 # Give up looking for a kind of difference after this many tokens.
 _SEARCH = 256
-# Critical thresholds above this are only reported as larger: they are slow to find, and not used in practice.
+# Critical thresholds above this are only reported as larger: they are slow to compute, and not useful.
 CRITICAL_CAP = 0.5
 
 # A verdict code is an index into this tuple, or _UNKNOWN.
@@ -95,11 +95,11 @@ def tabulate(
     critical: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> NextTokens:
-    """Tabulate the verdicts of every rule on tokens of one distribution [v].
+    """Tabulate the verdicts of every rule on tokens of one distribution, [v].
 
     Half of the ``tokens`` rows are the likeliest tokens. The others are the likeliest on which a basis-aware
     rule and its plain form differ, if both are among the rules: half that only the basis-aware form rejects,
-    half that only it accepts, filled up with the next likeliest tokens. With ``everything``, the rows are the
+    half that only it accepts. The next likeliest tokens fill the table. With ``everything``, the rows are the
     ``tokens`` likeliest and every token that some rule accepts, and each method's tokens are counted.
     ``critical`` adds an interval for each token's critical threshold. Basis-aware rules and ``critical`` need
     the ``basis``. ``progress`` is called with the number of rules that have been counted.
@@ -224,12 +224,12 @@ def _find_differences(judge: _Judge, tokens: IntArray, verdict: int, count: int)
     for plain, aware in judge.pairs:
         possible = (judge.codes[plain] == opposite) & np.isin(judge.codes[aware], (verdict, _UNKNOWN))
         candidates = tokens[possible[tokens]][:_SEARCH]
-        own: list[int] = []
+        differing: list[int] = []
         for start in range(0, len(candidates), _CHUNK):
             chunk = candidates[start : start + _CHUNK]
-            own += chunk[judge.decide(aware, chunk) == verdict].tolist()
-            if len(own) >= count:
+            differing += chunk[judge.decide(aware, chunk) == verdict].tolist()
+            if len(differing) >= count:
                 break
-        by_pair.append(own)
+        by_pair.append(differing)
     in_turn = [token for turn in zip_longest(*by_pair) for token in turn if token is not None]
     return list(dict.fromkeys(in_turn))[:count]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from workers.models import LanguageModel
 
-# Stands between documents in the training text of GPT-2 and many others.
+# Separates documents in the training text of GPT-2 and many other models.
 _DOCUMENT_END = "<|endoftext|>"
 # Tokens of context that decide what text a token adds.
 _TOKENS_BEFORE = 8
@@ -21,10 +21,10 @@ _TOKENS_BEFORE = 8
 def encode_prompt(
     language_model: LanguageModel, prompt: str, *, document_start: bool = True
 ) -> tuple[int, ...]:
-    """Return the ids of a prompt, with what the tokenizer puts before every text.
+    """Return the ids of a prompt, including what the tokenizer puts before every text.
 
-    Where that is nothing, as with GPT-2, ``document_start`` adds the token that separates documents, as in
-    the paper. Predictions after a single word are odd without it.
+    If that is nothing, as for GPT-2, ``document_start`` adds the token that separates documents, as in the
+    paper. Predictions after a single word are unusual without it.
     """
     from workers.encoding import encode, leading_ids
 
@@ -66,7 +66,7 @@ def token_text(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], token:
     alphabet = _byte_alphabet()
     if set(name) <= alphabet.keys():
         return bytes(alphabet[letter] for letter in name).decode("utf-8", "surrogateescape")
-    return name  # tokenizers without that alphabet write bytes as <0xE2>
+    return name  # other tokenizers write bytes as <0xE2>
 
 
 def visible(text: str) -> str:
@@ -86,6 +86,8 @@ def _visible(letter: str) -> str:
 
 def _byte_alphabet() -> dict[str, int]:
     """The characters that represent the 256 bytes in byte-level vocabularies."""
-    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # represent themselves
-    others = sorted(set(range(0x100)) - set(own))
-    return {chr(byte): byte for byte in own} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # represent themselves
+    others = sorted(set(range(0x100)) - set(printable))
+    return {chr(byte): byte for byte in printable} | {
+        chr(0x100 + index): byte for index, byte in enumerate(others)
+    }

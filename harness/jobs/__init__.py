@@ -1,6 +1,6 @@
-"""Jobs: units of work that can fail, be retried and be resumed alone. One module for each kind:
+"""Jobs: units of work that are run, retried and resumed independently. One module for each kind:
 
-    measure_human_text.py    rows about tokens that people wrote: all rejection rates follow from them
+    measure_human_text.py    rows about human tokens, from which all rejection rates are computed
     likelihood.py            the same for human continuations, for their perplexity
     generate.py              texts that continue prefixes under a setting
     import_texts.py          texts made elsewhere that continue prefixes
@@ -10,9 +10,9 @@
     score_generated.py       MAUVE and statistics of a setting     } score.py has what both share
     score_human.py           the same statistics of human text     }
 
-A module holds everything there is to know about its kind: the typed specification, what it needs, how much
-work it is, how a worker is asked, what is stored of the answer, how it is described to people. base.py says
-what every kind answers; nothing outside this package reads a key of a specification.
+A module has everything about its kind: the typed specification, what it needs, how much work it is, the
+request to a worker, what is stored of the answer, and its description for people. base.py defines what every
+kind implements; nothing outside this package reads a key of a specification.
 
 To add a kind: write its module, add it to KINDS, and let planning/instances.py plan it.
 """

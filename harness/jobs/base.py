@@ -1,4 +1,4 @@
-"""What every kind of job answers. Planner, driver, store, status and report ask nothing else of a job.
+"""What every kind of job implements. Planner, driver, store, status and report use nothing else of a job.
 
 A `JobSpec` is a frozen dataclass: its fields are everything that the result depends on, and enough to do the
 work. The queue knows a job only as a `Job`: an id, JSON, the ids of the jobs it needs, and a few labels.
@@ -21,7 +21,7 @@ from harness.jobs.parts import CorpusIdentity, ModelIdentity
 from harness.jobs.records import from_json, to_json
 from harness.jobs.rows import PrefixEntry, Rows
 
-if TYPE_CHECKING:  # these bring in torch, which planning and questions to a store do without
+if TYPE_CHECKING:  # these import torch, which planning and queries do not need
     from harness.config.schema import SweepConfig
     from harness.jobs.import_texts import ImportedFile
     from workers.generation import Generation
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 class JobKind(StrEnum):
-    """What a job does, in the order in which the work of a sweep is done."""
+    """What a job does, in the order of the work of a sweep."""
 
     MEASURE = "measure"
     GENERATE = "generate"
@@ -44,18 +44,18 @@ class JobKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobLabels:
-    """What a job is about in a word each, for columns that people sort by; None where it says nothing."""
+    """What a job is about, as columns to sort by; None where a column does not apply."""
 
     model: str | None = None
     corpus: str | None = None
     method: str | None = None  # the sampling rule
     parameter: float | None = None
-    constraints: int | None = None  # constraints of a basis-aware rule
+    constraints: int | None = None  # of a basis-aware rule
 
 
 @dataclass(frozen=True)
 class Job:
-    """One unit of work, as the queue knows it. `needs` are the ids of jobs whose results it reads."""
+    """A unit of work, as the queue knows it. `needs` are the ids of jobs whose results it reads."""
 
     kind: JobKind
     spec: SpecJson
@@ -69,18 +69,18 @@ class Job:
 
 
 class JobSpec(ABC, Generic[Value]):
-    """A job of one kind. `Value` is what a worker answers."""
+    """A job of one kind. `Value` is the type of a worker's answer."""
 
     kind: ClassVar[JobKind]
-    role: ClassVar[str]  # what its result is to the setting or the human text that it belongs to
-    marker: ClassVar[tuple[str, ...]] = ()  # the path in its JSON that no other spec of its JobKind has
+    role: ClassVar[str]  # of its result, for the setting or the human text that it belongs to
+    marker: ClassVar[tuple[str, ...]] = ()  # a path in its JSON that no other spec of its JobKind has
     rows_type: ClassVar[type[Rows]]
-    unit_name: ClassVar[str]  # what its work is counted in
+    unit_name: ClassVar[str]  # the unit of its work
     model_task: ClassVar[str] = ""  # what its model did, for provenance
 
     @classmethod
     def parse(cls, spec: SpecJson) -> Self:
-        """The specification that was stored as JSON."""
+        """The specification from its stored JSON."""
         return from_json(cls, spec)
 
     @cached_property
@@ -102,12 +102,12 @@ class JobSpec(ABC, Generic[Value]):
 
     @property
     def model_identity(self) -> ModelIdentity | None:
-        """The model that does it; None for work that needs none."""
+        """The model that does the work; None for work without a model."""
         return getattr(self, "model", None)
 
     @property
     def corpus_identity(self) -> CorpusIdentity | None:
-        """The human text that it reads, if it reads any of a corpus."""
+        """The corpus that it reads, if any."""
         return getattr(self, "corpus", None)
 
     @property
@@ -117,7 +117,7 @@ class JobSpec(ABC, Generic[Value]):
 
     @property
     def prefix_set(self) -> str | None:
-        """The set of prefixes that its texts continue, if it names one."""
+        """The set of prefixes that its texts continue, if its specification has one."""
         return None
 
     @property
@@ -130,7 +130,7 @@ class JobSpec(ABC, Generic[Value]):
 
     @abstractmethod
     def describe(self) -> str:
-        """What it does, in a few words for people."""
+        """What it does, in a few words."""
 
     # How much work it is.
 
@@ -141,28 +141,28 @@ class JobSpec(ABC, Generic[Value]):
 
     @property
     def programs(self) -> float:
-        """How many linear programs it is expected to solve."""
+        """Expected number of linear programs."""
         return 0.0
 
     @property
     def pace(self) -> str:
-        """What sets its units apart from those of other jobs of its kind on the same model."""
+        """What distinguishes its units from those of other jobs of its kind with the same model."""
         return ""
 
     @property
     def planned_batch_size(self) -> int | None:
-        """How many texts are in memory at once; None where that cannot be changed."""
+        """How many texts are in memory at once; None if that cannot be changed."""
         return getattr(self, "batch_size", None)
 
     @abstractmethod
     def time_unit(self, trial: Trial) -> float:
-        """Do a little of the same work and return the seconds a unit takes."""
+        """Time a small sample of the work, and return the seconds per unit."""
 
     # How it is done.
 
     @abstractmethod
     def request(self, inputs: Inputs, batch_size: int | None = None) -> Request[Value]:
-        """What a worker is asked; `batch_size` replaces the planned one where memory ran out."""
+        """The request to a worker; `batch_size` replaces the planned one after memory ran out."""
 
     @abstractmethod
     def rows(self, value: Value) -> Rows:
@@ -171,7 +171,7 @@ class JobSpec(ABC, Generic[Value]):
 
 @dataclass(frozen=True)
 class HumanText:
-    """Documents to be measured, and the positions in them."""
+    """Documents to measure, and the positions in them."""
 
     documents: tuple[TokenizedDocument, ...]
     positions: Positions
@@ -179,7 +179,7 @@ class HumanText:
 
 
 class Results(Protocol):
-    """Results of other jobs, by id; a store has them."""
+    """Results of other jobs by id, from a store."""
 
     def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]: ...
 
@@ -210,7 +210,7 @@ class Inputs(Protocol):
 
 
 class Trial(Protocol):
-    """A place to time a little work: a sweep's materials and a worker."""
+    """What a kind of job is timed with: a sweep's materials and a worker."""
 
     @property
     def config(self) -> SweepConfig: ...
@@ -220,17 +220,17 @@ class Trial(Protocol):
     def human_text(self, model: ModelIdentity) -> HumanText: ...
 
     def prefixes(self, model: ModelIdentity | None = None) -> tuple[Prefix, ...]:
-        """Prefixes in the tokens of a model; of the sweep's first one by default."""
+        """Prefixes in the tokens of a model; default: the first model of the sweep."""
 
     def human_texts(self, count: int) -> list[str]:
-        """Some prefixes with how people went on, as text."""
+        """Texts of prefixes with their human continuations."""
 
     def seconds(self, request: Request[Any], *, warm_up: Request[Any] | None = None) -> float:
-        """How long a worker takes; `warm_up` is done before, untimed, to load and compile."""
+        """How long a worker takes; `warm_up` runs before, untimed, to load and compile."""
 
     def once(self, name: str, model: ModelIdentity, measure: Callable[[], float]) -> float:
-        """A measured time that several paces of one model share."""
+        """A time that is measured once for all paces of a model."""
 
     @property
     def feature_width(self) -> int:
-        """How many numbers a feature vector has."""
+        """The dimension of feature vectors."""

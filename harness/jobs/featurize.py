@@ -1,4 +1,4 @@
-"""Featurize: turn texts into vectors, for MAUVE. What people wrote, and what a generate job wrote."""
+"""Featurize: turn human or generated texts into vectors, for MAUVE."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Featurize(JobSpec["npt.NDArray[np.float32]"]):
 
         texts = tuple(trial.human_texts(_TRIAL_TEXTS))
         model = trial.model_request(self.model)
-        # Without the cache, which may hold what an earlier calibration has read.
+        # Without the cache, which may have the vectors of an earlier calibration.
         request = FeaturizeRequest(model, texts, self.max_tokens, self.batch_size, use_cache=False)
         return trial.seconds(request) / len(texts)
 
@@ -62,7 +62,7 @@ class Featurize(JobSpec["npt.NDArray[np.float32]"]):
 
 
 def reading_options(config: SweepConfig) -> dict[str, int | bool]:
-    """What a sweep says about reading texts, by the names of the fields."""
+    """The options of a sweep for reading texts, by field."""
     features = config.features
     return {
         "include_prefix": features.include_prefix,

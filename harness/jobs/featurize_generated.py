@@ -1,4 +1,4 @@
-"""Featurize generated text: vectors of what a generate job wrote."""
+"""Featurize generated text: vectors of the texts of a generate job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneratedTextRange:
-    """Texts of one generate job, from one position of its shard up to another."""
+    """A range of the texts of a generate job, by position in its shard."""
 
     generated: str  # the job
     start: int
@@ -38,7 +38,7 @@ class FeaturizeGenerated(Featurize):
     def plan(
         cls, config: SweepConfig, model: ModelIdentity, generate: Sequence[TextsJob]
     ) -> list[FeaturizeGenerated]:
-        """All jobs of what generate jobs wrote."""
+        """All jobs for the texts of generate jobs."""
         options: dict[str, Any] = reading_options(config)
         return [
             cls(model, **options, texts=GeneratedTextRange(job.id, start, stop))

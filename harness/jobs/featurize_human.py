@@ -1,4 +1,4 @@
-"""Featurize human text: vectors of what people wrote after each prefix."""
+"""Featurize human text: vectors of the human continuations of prefixes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HumanTextRange:
-    """Human continuations of a set of prefixes, from one position up to another."""
+    """A range of the human continuations of a set of prefixes."""
 
     human: str  # the set
     start: int
@@ -35,7 +35,7 @@ class FeaturizeHuman(Featurize):
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet) -> list[FeaturizeHuman]:
-        """All jobs of a set of prefixes."""
+        """All jobs for a set of prefixes."""
         options: dict[str, Any] = reading_options(config)
         return [
             cls(model, **options, texts=HumanTextRange(prefix_set.human_fingerprint, start, stop))

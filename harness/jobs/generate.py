@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from workers.prefixes import PrefixSet
     from workers.requests import GenerateRequest
 
-# What sampling needs on average, by the demo model at parameters that reject as much as the paper's choices.
+# The average of the demo model, at parameters that reject as much as the paper's choices.
 PROGRAMS_PER_TOKEN = 0.25
 
 _TRIAL_TOKENS = 8
-_TRIAL_TEXTS = 8  # for programs: with hundreds of constraints one takes seconds
-_PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # they reject equally much, on the demo model
+_TRIAL_TEXTS = 8  # to time programs, which take seconds with hundreds of constraints
+_PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # the same rejection rate on the demo model
 
 
 @dataclass(frozen=True)
@@ -42,44 +42,46 @@ class Generate(TextsJob):
     seed: int
     prefixes: PrefixRange
     sample: int
-    # For basis-aware rules alone: what plain rules have no use for must not tell their jobs apart.
+    # Only for basis-aware rules: what plain rules do not use must not change the ids of their jobs.
     constraints: int | None = None
     max_tries: int | None = None
     fallback: str | None = None
     solver: str | None = None
-    plugins: Mapping[str, Mapping[str, str]] | None = None  # where rule and solver come from, unless ours
+    plugins: Mapping[str, Mapping[str, str]] | None = (
+        None  # provenance of the rule and solver if they are not built in
+    )
 
     @classmethod
     def plan(
         cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet, setting: Setting, seed: int
     ) -> list[Generate]:
-        """All jobs of a setting whose parameter is known: a shard of prefixes each, for every sample."""
+        """All jobs of a setting whose parameter is known: one for each shard of prefixes and sample."""
         rule = setting.known_rule()
-        asked = config.generation
+        options = config.generation
         basis_aware: dict[str, Any] = {}
         solver_source = None
         if rule.basis_aware:
-            solver_source = solvers.provenance(asked.solver)
+            solver_source = solvers.provenance(options.solver)
             basis_aware = {
                 "constraints": setting.constraints,
-                "max_tries": asked.max_tries,
-                "fallback": asked.fallback,
-                "solver": asked.solver,
+                "max_tries": options.max_tries,
+                "fallback": options.fallback,
+                "solver": options.solver,
             }
         return [
             cls(
                 model=model,
                 rule=rule.name,
                 parameter=rule.parameter,
-                max_tokens=asked.max_tokens,
-                batch_size=asked.batch_size,
+                max_tokens=options.max_tokens,
+                batch_size=options.batch_size,
                 seed=seed,
                 prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
                 sample=sample,
                 plugins=plugins(rule=rules.provenance(rule.name), solver=solver_source),
                 **basis_aware,
             )
-            for sample in range(asked.samples)
+            for sample in range(options.samples)
             for start, stop in shards(len(prefix_set.prefixes), config.prefixes.shard_size)
         ]
 
@@ -112,7 +114,7 @@ class Generate(TextsJob):
         return "" if self.constraints is None else f"c={self.constraints}"
 
     def time_unit(self, trial: Trial) -> float:
-        """A basis-aware rule costs what a plain one does, and its programs, which are timed on few texts."""
+        """The time of a plain rule plus, for a basis-aware one, that of its programs, timed on few texts."""
         import bat
 
         plain = self._settings(bat.get_rule(*_PLAIN), _TRIAL_TOKENS, self.batch_size, basis_aware=False)
@@ -124,7 +126,7 @@ class Generate(TextsJob):
         return seconds + max(0.0, self._time_token(trial, aware) - self._time_token(trial, few))
 
     def _time_token(self, trial: Trial, settings: GenerationSettings) -> float:
-        """Time a batch up to its first token, which reads the prefixes, and up to a few more."""
+        """Time a batch up to its first token, which includes reading the prefixes, and up to a few more."""
         from workers.requests import GenerateRequest
 
         batch = trial.prefixes(self.model)[: settings.batch_size]

@@ -1,7 +1,7 @@
-"""What a job is called: the SHA-256 of everything its result depends on, in one canonical spelling.
+"""Job ids: the SHA-256 of everything that a job's result depends on, as canonical JSON.
 
-What does not change results (the number of workers, the database's address, time-outs) stays out. So two
-sweeps that share jobs share results, and running a sweep again finds what is there already.
+What does not change results (the number of workers, the address of the database, timeouts) is left out. So
+sweeps that share jobs share results, and a sweep that is run again reuses existing results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from bat.errors import InvalidInputError
 
-# Part of every id: raised when the same specification would give another result, or another record of it.
+# Part of every id: increased when the same specification gives a different result or record of it.
 RESULT_VERSION = 2
 
 # JSON: null, booleans, integers, finite floats, strings, lists and mappings with strings for keys.
@@ -32,10 +32,10 @@ def sha256_of(value: Any) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """The one spelling of a JSON value: sorted keys, no spaces, shortest floats, ASCII.
+    """Canonical JSON: sorted keys, no spaces, shortest floats, ASCII.
 
-    Numbers that are equal are spelled alike (1.0 as 1), so a parameter read from YAML, a command line or a
-    database gives the same id.
+    Equal numbers are written alike (1.0 as 1), so a parameter from YAML, a command line or a database gives
+    the same id.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -1,4 +1,4 @@
-"""Import texts: take texts made elsewhere, which continue prefixes of a set, into the tokens of a model."""
+"""Import texts: tokenize texts made elsewhere that continue the prefixes of a set."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TRIAL_TEXTS = 8
 
 @dataclass(frozen=True)
 class ImportedFile:
-    """Where texts come from: a file by its content, and the columns that were read. Where it lies is not
-    part of it."""
+    """Where texts come from: a file, identified by its content, and the columns that were read. The folder of
+    the file is not part of it."""
 
     name: str
     sha256: str
@@ -36,7 +36,7 @@ class ImportTexts(TextsJob):
     marker = ("file",)
     unit_name = "texts"
     model_task = "supplied the tokens of imported texts"
-    lacks_statistics = frozenset({"perplexity", "sampling"})  # how their tokens were drawn is not known
+    lacks_statistics = frozenset({"perplexity", "sampling"})  # these need the draws of tokens
 
     model: ModelIdentity
     file: ImportedFile
@@ -47,7 +47,7 @@ class ImportTexts(TextsJob):
     def plan(
         cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet, file: ImportedFile
     ) -> list[ImportTexts]:
-        """All jobs of a column of a file, a shard of prefixes each."""
+        """All jobs for a column of a file, one for each shard of prefixes."""
         return [
             cls(
                 model=model,

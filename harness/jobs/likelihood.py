@@ -1,4 +1,4 @@
-"""Likelihood of human continuations: ask a model about some tokens of each, for their perplexity."""
+"""Likelihood of human continuations: measure some tokens of each with a model, for their perplexity."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from workers.prefixes import Prefix, PrefixSet
     from workers.requests import MeasureRequest, ModelRequest
 
-# Tokens of each human text, evenly spread. Asking about every token would store a million rows for 5,000
-# texts and tell little more: what varies is the texts.
+# Tokens of each human text, evenly spread. All tokens would be a million rows for 5,000 texts and would add
+# little precision, because most of the variance is between texts.
 TOKENS_PER_TEXT = 16
 _TRIAL_TEXTS = 8
 
@@ -44,7 +44,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet) -> list[HumanLikelihood]:
-        """All jobs of a model, a shard of prefixes each."""
+        """All jobs for a model, one for each shard of prefixes."""
         from workers.reading import DOCUMENTS_PER_BATCH
 
         return [
@@ -71,7 +71,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
 
     @property
     def pace(self) -> str:
-        return "continuations"  # they are short, and take no programs
+        return "continuations"  # short, and without programs
 
     def time_unit(self, trial: Trial) -> float:
         prefixes = trial.prefixes(self.model)[:_TRIAL_TEXTS]

@@ -1,4 +1,4 @@
-"""Measure human text: ask a model about tokens that people wrote, from which all rejection rates follow."""
+"""Measure human text: what a model says about human tokens, from which rejection rates are computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRIAL_DOCUMENTS = 4
 
 @dataclass(frozen=True)
 class DrawnPositions:
-    """How the tokens to be asked about are drawn from the corpus."""
+    """How the measured tokens are drawn from the corpus."""
 
     tokens: int
     per_document: int
@@ -51,13 +51,13 @@ class MeasureHumanText(JobSpec["Measurement"]):
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, text: HumanText) -> list[MeasureHumanText]:
-        """All jobs of a model, a shard of documents each."""
+        """All jobs for a model, one for each shard of documents."""
         from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
         from workers.reading import DOCUMENTS_PER_BATCH
 
-        asked = config.measurement
+        options = config.measurement
         positions = DrawnPositions(
-            asked.tokens, asked.per_document, asked.seed, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
+            options.tokens, options.per_document, options.seed, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
         )
         return [
             cls(
@@ -65,11 +65,11 @@ class MeasureHumanText(JobSpec["Measurement"]):
                 corpus=text.corpus,
                 documents=tuple(document.id for document in text.documents[start:stop]),
                 positions=positions,
-                basis_sizes=tuple(sorted(asked.basis_sizes)),
-                tolerance=asked.tolerance,
+                basis_sizes=tuple(sorted(options.basis_sizes)),
+                tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
             )
-            for start, stop in shards(len(text.documents), asked.shard_size)
+            for start, stop in shards(len(text.documents), options.shard_size)
         ]
 
     def describe(self) -> str:

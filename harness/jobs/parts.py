@@ -1,6 +1,6 @@
-"""What specifications of several kinds have in common: models, corpora, ranges of prefixes, scoring options.
+"""What specifications of several kinds have in common: models, corpora, ranges of prefixes, plug-ins.
 
-Texts and documents are named by the hash of their content, models by the fingerprints of theirs.
+Texts and documents are identified by the hash of their content, models by fingerprints.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_USUAL_DTYPE = "float32"
+_DEFAULT_DTYPE = "float32"
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,17 @@ class ModelIdentity:
     """What results depend on in a model."""
 
     name: str
-    revision: str | None  # the hub's commit, or what else pins a model that is no repository
+    revision: (
+        str | None
+    )  # the commit on the Hugging Face Hub, or what identifies the version of another model
     dtype: str
-    weights: str  # fingerprints
-    tokenizer: str
+    weights: str  # fingerprint
+    tokenizer: str  # fingerprint
 
     @property
     def label(self) -> str:
-        """One line for people: an unusual precision is part of it."""
-        return self.name if self.dtype == _USUAL_DTYPE else f"{self.name} {self.dtype}"
+        """A short name for people, with the precision unless it is the default."""
+        return self.name if self.dtype == _DEFAULT_DTYPE else f"{self.name} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -34,24 +36,24 @@ class CorpusIdentity:
     name: str
     revision: str
     split: str
-    plugin: Mapping[str, str] | None = None  # where the code comes from that reads it, unless it is ours
+    plugin: Mapping[str, str] | None = None  # provenance of the code that reads it if it is not built in
 
     @classmethod
     def of(cls, name: str, revision: str, split: str) -> CorpusIdentity:
         """The identity of a corpus that can be opened by this name."""
-        from workers.corpora import provenance  # late: brings in what reads corpora
+        from workers.corpora import provenance  # late: imports what reads corpora
 
         return cls(name, revision, split, provenance(name))
 
     @property
     def label(self) -> str:
-        """One line for people."""
+        """A short name for people."""
         return f"{self.name} {self.split}"
 
 
 @dataclass(frozen=True)
 class PrefixRange:
-    """Prefixes of a set, from one position up to another."""
+    """A range of the prefixes of a set."""
 
     set: str
     start: int
@@ -62,9 +64,9 @@ class PrefixRange:
 
 
 def plugins(**provenance: Mapping[str, str] | None) -> dict[str, Mapping[str, str]] | None:
-    """Where the plug-ins of a job come from, by what they are; None where all is our own.
+    """The provenance of a job's plug-ins, by what they are for; None if everything is built in.
 
-    Results depend on the code that made them: for ours, `RESULT_VERSION` says which.
+    Results depend on the code that computes them. For built-in code, `RESULT_VERSION` identifies it.
     """
     return {what: source for what, source in provenance.items() if source is not None} or None
 
@@ -76,5 +78,5 @@ def shards(count: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def is_commit(revision: str | None) -> bool:
-    """Whether the revision in a model's identity is a commit of the hub."""
+    """Whether the revision in a model's identity is a commit on the Hugging Face Hub."""
     return revision is not None and len(revision) == 40

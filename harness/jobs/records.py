@@ -1,8 +1,8 @@
 """A frozen dataclass as JSON and back: how typed specifications are stored.
 
-Every field is a key of the same name. A field whose default is None is left out while it is None; one
-without a default is always written, None included. Job ids are hashes of this JSON, so a field that is
-added later must default to None.
+Every field becomes a key with the same name. A field whose default is None is left out while it is None; a
+field without a default is always written, even if it is None. Job ids are hashes of this JSON, so a field
+that is added later must default to None.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def _to_json_value(value: Any) -> Any:
 
 
 def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
-    """The record that was written; InvalidInputError where a key is missing or unknown."""
-    names = _types(cast(Any, record))
-    unknown = sorted(data.keys() - names.keys())
+    """The record from its JSON; InvalidInputError if a key is missing or unknown."""
+    field_types = _types(cast(Any, record))
+    unknown = sorted(data.keys() - field_types.keys())
     if unknown:
         raise InvalidInputError(
             f"{record.__name__} has no field {unknown[0]!r}. A newer bat-harness may have written it: "
             "use that one."
         )
-    values = {name: _from_json_value(names[name], value) for name, value in data.items()}
+    values = {name: _from_json_value(field_types[name], value) for name, value in data.items()}
     try:
         return record(**values)
     except TypeError as error:

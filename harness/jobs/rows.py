@@ -1,12 +1,12 @@
-"""Results of jobs as records: made from the messages of workers, and turned back into them.
+"""Results of jobs as records, converted from and to the messages of workers.
 
     rows               made from
     MeasurementRows    workers' Measurement
-    GenerationRows     workers' Generations, and the set their prefixes are in
+    GenerationRows     workers' Generations, and the set of their prefixes
     FeatureRows        float32 [n, d]
     ScoreRows          numbers
 
-Everything is checked here, where the message can still name the wrong value, and not by the database.
+Values are checked here and not by the database, so that messages can give the invalid value.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from harness.scoring.scores import ScoreEntry
 from workers.measurement_record import Measurement
 from workers.traces import decode_trace, encode_trace
 
-if TYPE_CHECKING:  # these bring in torch, which a store has no use for
+if TYPE_CHECKING:  # these import torch, which a store does not need
     from workers.generation import Generation
     from workers.prefixes import Prefix, PrefixSet
 
 
 def storable(text: str) -> str:
-    """The text as every database can keep it: U+FFFD stands for NUL and for halves of surrogate pairs."""
+    """The text as every database can store it: U+FFFD replaces NUL and lone surrogates."""
     text = text.replace("\x00", "\ufffd")
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationEntry:
-    """One continuation, its trace encoded."""
+    """One continuation, with its trace encoded."""
 
     prefix_id: str
     random_key: Key
@@ -53,7 +53,7 @@ class GenerationEntry:
 
     @classmethod
     def of(cls, generation: Generation) -> GenerationEntry:
-        """Take a worker's generation."""
+        """Convert a worker's generation."""
         return cls(
             prefix_id=generation.prefix_id,
             random_key=generation.key,
@@ -65,7 +65,7 @@ class GenerationEntry:
         )
 
     def to_generation(self) -> Generation:
-        """Give it back as the worker's generation."""
+        """Convert back to a worker's generation."""
         from workers.generation import Generation, StopReason
 
         return Generation(
@@ -98,7 +98,7 @@ class GenerationRows:
 
     @classmethod
     def of(cls, prefix_set_id: str, generations: Iterable[Generation]) -> GenerationRows:
-        """Take what a worker generated from prefixes of a set that the store knows."""
+        """Convert what a worker generated from prefixes of a stored set."""
         return cls(prefix_set_id, tuple(map(GenerationEntry.of, generations)))
 
 
@@ -140,7 +140,7 @@ class ScoreRows:
         if len(set(names)) != len(names):
             raise InvalidInputError(f"a job has each score once; got {', '.join(sorted(names))}.")
         for entry in self.entries:
-            canonical_json(entry.detail)  # raises where the database would keep something else
+            canonical_json(entry.detail)  # raises if the database could not store it unchanged
 
 
 Rows = GenerationRows | MeasurementRows | FeatureRows | ScoreRows
@@ -148,7 +148,7 @@ Rows = GenerationRows | MeasurementRows | FeatureRows | ScoreRows
 
 @dataclass(frozen=True, slots=True)
 class PrefixEntry:
-    """An opening and how the person went on, as token ids and as text."""
+    """A prefix and its human continuation, as token ids and as text."""
 
     id: str
     token_ids: tuple[int, ...]
@@ -157,7 +157,7 @@ class PrefixEntry:
     continuation: str
 
     def to_prefix(self) -> Prefix:
-        """Give it back as the workers' prefix."""
+        """Convert to a worker's prefix."""
         from workers.prefixes import Prefix
 
         return Prefix(self.id, self.token_ids, self.continuation_ids)
@@ -177,7 +177,7 @@ class PrefixRows:
 
     @classmethod
     def of(cls, prefix_set: PrefixSet, texts: Sequence[str], continuations: Sequence[str]) -> PrefixRows:
-        """Take a workers' set, with the text of each opening and of how it went on."""
+        """Convert a worker's set, with the texts of prefixes and of their continuations."""
         entries = tuple(
             PrefixEntry(
                 prefix.id, prefix.token_ids, storable(text), prefix.continuation_ids, storable(continuation)

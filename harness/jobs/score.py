@@ -1,4 +1,4 @@
-"""Score: numbers that sum up a set of texts. What a setting wrote, and what people wrote."""
+"""Score: numbers that summarize a set of human or generated texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WARM_UP_TEXTS = 8
 
-# Perplexity and facts of sampling need texts that were generated, and take hardly any time.
+# Perplexity and sampling need generated texts, and take hardly any time.
 _NOT_TIMED = ("perplexity", "sampling")
 
 
@@ -42,7 +42,7 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
 
     @property
     def mauve_options(self) -> Mapping[str, Any] | None:
-        """How MAUVE is computed; None where texts are not compared with others."""
+        """How MAUVE is computed; None if texts are not compared with others."""
         return None
 
     @property
@@ -51,7 +51,7 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
 
     @property
     def score_names(self) -> list[str]:
-        """What is computed, MAUVE first."""
+        """Names of the scores, MAUVE first."""
         return [*(["mauve"] if self.mauve_options is not None else []), *self.statistics]
 
     def rows(self, value: tuple[ScoreEntry, ...]) -> ScoreRows:
@@ -66,7 +66,7 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
         resamples: int | None = None,
         mauve: Mapping[str, Any] | None = None,
     ) -> ScoreRequest:
-        """Ask for the scores of texts; what is given replaces what the specification says."""
+        """The request for scores of texts; arguments override the specification."""
         from harness.scoring.request import ScoreRequest
         from harness.scoring.resampling import Resampling
 
@@ -83,21 +83,24 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
     def time_unit(self, trial: Trial) -> float:
         """Score human texts as if they were generated, with random vectors, as many as the sweep has.
 
-        Their time does not grow in proportion, so that a few of them would tell little.
+        The time is not proportional to the number of texts, so a small sample would not be representative.
         """
         prefixes = trial.prefixes()
         statistics = tuple(name for name in self.statistics if name not in _NOT_TIMED)
-        # The first score of a process waits for libraries to load.
+        # The warm-up loads libraries.
         mauve = self.mauve_options and {**self.mauve_options, "buckets": "auto"}
-        few = self.score_request(
-            *_made_up(trial, prefixes[:_WARM_UP_TEXTS]), statistics=statistics, resamples=1, mauve=mauve
+        warm_up = self.score_request(
+            *_synthetic_texts(trial, prefixes[:_WARM_UP_TEXTS]),
+            statistics=statistics,
+            resamples=1,
+            mauve=mauve,
         )
-        request = self.score_request(*_made_up(trial, prefixes), statistics=statistics)
-        return trial.seconds(request, warm_up=few) / self.units
+        request = self.score_request(*_synthetic_texts(trial, prefixes), statistics=statistics)
+        return trial.seconds(request, warm_up=warm_up) / self.units
 
 
 def scoring_options(config: SweepConfig) -> dict[str, Any]:
-    """What a sweep says about statistics, by the names of the fields."""
+    """The options of a sweep for statistics, by field."""
     scoring = config.scoring
     return {
         "statistics": tuple(sorted(scoring.statistics)),
@@ -108,12 +111,12 @@ def scoring_options(config: SweepConfig) -> dict[str, Any]:
 
 
 def logarithms(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Their logarithms; perplexity says in words that an infinite one is invalid."""
+    """The logarithms, without a warning for 0: perplexity raises for infinite ones."""
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
 
 
-def _made_up(trial: Trial, prefixes: tuple[Prefix, ...]) -> tuple[TextSet, FeaturePair]:
+def _synthetic_texts(trial: Trial, prefixes: tuple[Prefix, ...]) -> tuple[TextSet, FeaturePair]:
     from harness.scoring.scorer import FeaturePair
     from harness.scoring.texts import TextSet, TokenLikelihood
 

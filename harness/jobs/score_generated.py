@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneratedTexts:
-    """What generate jobs wrote."""
+    """The texts of generate jobs."""
 
     generated: tuple[str, ...]  # the jobs
 
 
 @dataclass(frozen=True)
 class ScoreGenerated(Score):
-    """The texts of a setting with one seed, and their features beside those of human text."""
+    """The texts of a setting with a seed, and their features compared with those of human text."""
 
     role = "scores"
     marker = ("texts", "generated")
@@ -38,7 +38,7 @@ class ScoreGenerated(Score):
     generated: tuple[str, ...]  # featurize jobs
     texts: GeneratedTexts
     mauve: Mapping[str, Any]
-    plugins: Mapping[str, Mapping[str, str]] | None = None  # where statistics come from, unless ours
+    plugins: Mapping[str, Mapping[str, str]] | None = None  # provenance of statistics that are not built in
 
     @classmethod
     def plan(
@@ -48,11 +48,11 @@ class ScoreGenerated(Score):
         generate: Sequence[TextsJob],
         featurize: Sequence[FeaturizeGenerated],
     ) -> ScoreGenerated:
-        """The one job of a setting with a seed."""
+        """The job of a setting with a seed."""
         mauve = config.scoring.mauve
         options = scoring_options(config)
-        lacking = generate[0].lacks_statistics
-        options["statistics"] = tuple(name for name in options["statistics"] if name not in lacking)
+        unavailable = generate[0].lacks_statistics
+        options["statistics"] = tuple(name for name in options["statistics"] if name not in unavailable)
         return cls(
             **options,
             human=tuple(job.id for job in human),

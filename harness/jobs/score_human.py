@@ -1,4 +1,4 @@
-"""Score human text, in the tokens of a model: what the scores of generated text are compared with."""
+"""Score human text, in the tokens of a model, to compare the scores of generated text with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HumanTexts:
-    """What people wrote after the prefixes of a set."""
+    """The human continuations of a set of prefixes."""
 
     human: str  # the set
 
@@ -37,9 +37,9 @@ class ScoreHuman(Score):
     model: ModelIdentity
     corpus: CorpusIdentity
     texts: HumanTexts
-    max_tokens: int  # a text that is shorter came to its own end
+    max_tokens: int  # shorter texts ended by themselves
     likelihood: tuple[str, ...]  # jobs
-    plugins: Mapping[str, Mapping[str, str]] | None = None  # where statistics come from, unless ours
+    plugins: Mapping[str, Mapping[str, str]] | None = None  # provenance of statistics that are not built in
 
     @classmethod
     def plan(
@@ -49,7 +49,7 @@ class ScoreHuman(Score):
         prefix_set: PrefixSet,
         likelihood: Sequence[HumanLikelihood],
     ) -> ScoreHuman:
-        """The one job of a model and a set of prefixes."""
+        """The job for a model and a set of prefixes."""
         return cls(
             **scoring_options(config),
             model=model,

@@ -1,12 +1,13 @@
 """From a sweep to its jobs.
 
-materials.py    what jobs are made of: models' cards, prefixes, human text
+materials.py    what jobs are made from: model cards, prefixes, human text
 imported.py     texts made elsewhere, matched to prefixes
 import_sweep.py the sweep that `bat-harness import` runs
 instances.py    the jobs of one setting, from texts to scores
-resolve.py      parameters that follow from results
-planner.py      all jobs that can be named now, and what is still to be found out
-finished.py     whether a run is done, by a look at the database alone
-work.py         how much work all jobs are, those included that cannot be named yet
-calibration.py  how fast this machine is at it
+resolve.py      parameters that results decide
+planner.py      all jobs that can be planned now, and which parameters are unresolved
+older_runs.py   instances of runs from databases that did not store them yet
+finished.py     whether a run is done, from the database alone
+work.py         the amount of work, including jobs that cannot be planned yet
+calibration.py  how fast this machine does the work
 """

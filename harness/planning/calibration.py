@@ -1,6 +1,6 @@
-"""How fast this machine is at the work of a sweep: a little of each kind is done, and timed.
+"""How fast this machine does the work of a sweep: a small sample of each kind of work is timed.
 
-What is done to time a kind of job stands with the kind, in harness.jobs.
+How a kind of job is timed is defined with the kind, in harness.jobs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def calibrate(
     jobs: Sequence[JobSpec[Any]],
     begin: Callable[[int], Callable[[int], None]] = lambda total: lambda done: None,
 ) -> dict[Pace, float]:
-    """Do a little of the work of these jobs; return seconds per unit.
+    """Time a small sample of the work of these jobs; return seconds per unit.
 
-    `begin` is told how many paces there are, and returns what is told how many were timed.
+    `begin` is called with the number of paces. It returns a function to call with the number timed so far.
     """
     pace_of = Paces(materials)
-    # The largest of its pace: scores of human text, for one, are without MAUVE.
+    # The largest job of each pace, because some are incomplete: scores of human text lack MAUVE.
     examples = {pace_of(job): job for job in sorted(jobs, key=lambda job: job.units)}
-    # One model after another, as loading one takes longer than the work.
+    # Sorted by model, because loading one takes longer than the work.
     paces = sorted(examples, key=lambda pace: (pace.model, pace.kind, pace.detail))
     show = begin(len(paces))
     trial = _WorkerTrial(materials)
@@ -43,7 +43,7 @@ def calibrate(
 
 
 class _WorkerTrial:
-    """See harness.jobs.Trial: a worker of this process, and the materials of a sweep."""
+    """A harness.jobs.Trial with a worker in this process and the materials of a sweep."""
 
     def __init__(self, materials: Materials) -> None:
         self._materials = materials
@@ -90,5 +90,5 @@ class _WorkerTrial:
         return self._materials.card(self.config.models[0])
 
     def _split(self) -> Split:
-        """A half of the corpus that the sweep continues texts of."""
+        """A half of the corpus whose prefixes the sweep continues."""
         return next(stage.text_split for stage in self.config.stages if stage.kind == "generate")

@@ -1,4 +1,4 @@
-"""Whether a run is done, by a look at the database alone: neither models nor text are loaded for it."""
+"""Whether a run is done, from the database alone: no model and no text is loaded."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from harness.store import InstanceState, Reader
 
 
 def stored_identity(config: SweepConfig) -> dict[str, Any]:
-    """What tells runs apart in the store: everything results depend on, and what they are called."""
+    """What identifies a run in the store: everything its results depend on, and its names."""
     return {**run_identity(config), "result_version": RESULT_VERSION}
 
 
 def is_finished(reader: Reader, run_id: int) -> bool:
-    """Whether every job of a run is known and done.
+    """Whether every job of a run is planned and done.
 
-    A plan is stored in one transaction, with all instances of its sweep: when none of them is open, all jobs
-    are there. Whether models or text have changed since is not checked.
+    A plan is stored in one transaction, with all instances of its sweep. So if no instance is open, all jobs
+    are stored. Changes to models or text since then are not detected.
     """
     instances = reader.instances(run_id, with_jobs=False)
-    known = all(instance.state is InstanceState.KNOWN for instance in instances)
-    return bool(instances) and known and all(kind.done == kind.total for kind in reader.progress(run_id))
+    resolved = all(instance.state is InstanceState.KNOWN for instance in instances)
+    return bool(instances) and resolved and all(kind.done == kind.total for kind in reader.progress(run_id))

@@ -1,7 +1,7 @@
-"""The sweep of an import: a run's own with the imports added, or a new one of the file alone.
+"""The sweep of an import: that of an existing run with the imports added, or a new one for the file alone.
 
-A run that exists keeps its prefixes, human text and settings. The texts must continue its prefixes: those of
-every stage and model where they do are joined. Jobs that are done are not done again.
+An existing run keeps its prefixes, human text and settings. The texts must continue its prefixes; they join
+every stage and model where they do. Finished jobs are not run again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MAX_TOKENS = 256
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What somebody asks to import. None where a new run takes a default and a run that exists its own."""
+    """What to import. None means a default for a new run, and the present value for an existing run."""
 
     run: str
     file: str
-    columns: tuple[tuple[str, str], ...]  # name of the method, column of its texts
+    columns: tuple[tuple[str, str], ...]  # (name of the method, column with its texts)
     prefix: str | None = None
     prefix_id: str | None = None
     human: str = "human"
@@ -47,7 +47,7 @@ class ImportOptions:
         if self.prefix is not None and self.prefix_id is not None:
             raise InvalidInputError(
                 f"texts are matched to prefixes by one column; got {self.prefix!r} for the text of prefixes "
-                f"and {self.prefix_id!r} for their ids. Name one of them."
+                f"and {self.prefix_id!r} for their ids. Give only one of them."
             )
         try:
             return tuple(
@@ -63,12 +63,12 @@ class ImportOptions:
         except ValidationError as error:
             [problem, *_] = error.errors()
             raise InvalidInputError(
-                f"{problem['loc'][0]} of an import cannot be {problem['input']!r}: {problem['msg']}."
+                f"{problem['loc'][0]} of an import is invalid: {problem['msg']}; got {problem['input']!r}."
             ) from error
 
 
 def import_sweep(options: ImportOptions, reader: Reader | None) -> SweepConfig:
-    """The sweep to run; InvalidInputError where the texts do not fit the run."""
+    """The sweep to run; InvalidInputError if the texts do not fit the run."""
     run = None if reader is None else reader.find_run(options.run)
     if reader is None or run is None:
         return _new_sweep(options)
@@ -78,16 +78,16 @@ def import_sweep(options: ImportOptions, reader: Reader | None) -> SweepConfig:
 def _new_sweep(options: ImportOptions) -> SweepConfig:
     if options.prefix_id is not None:
         raise InvalidInputError(
-            f"there is no run {options.run!r} whose prefixes have ids. Name one that exists, or start a new "
-            "run with the text of prefixes, --prefix-column."
+            f"prefix ids need an existing run; there is no run {options.run!r}. Choose an existing run, or "
+            "match by the text of prefixes with --prefix-column."
         )
     imports = options.imports
     prefix = imports[0].prefix_column
-    for source in imports:  # all mistakes in the file, before a model is loaded
+    for source in imports:  # reports errors in the file before a model is loaded
         load_imported(source)
     rows = len(read_table(options.file, (prefix, options.human)))
     if rows < 2:
-        raise InvalidInputError(f"MAUVE compares two texts at least; {options.file} has {rows}. Add rows.")
+        raise InvalidInputError(f"MAUVE needs at least two texts; {options.file} has {rows}. Add rows.")
     features = options.features or FEATURES
     return parse_config(
         {
@@ -113,15 +113,15 @@ def _statistics() -> list[str]:
 def _joined_sweep(options: ImportOptions, reader: Reader, run: Run) -> SweepConfig:
     config = from_identity(run.config)
     _check_options(options, config)
-    known = {source.name: source for source in config.imports}
+    present = {source.name: source for source in config.imports}
     for source in options.imports:
-        before = known.get(source.name)
+        before = present.get(source.name)
         if before is not None and not _same_texts(source, before):
             raise InvalidInputError(
-                f"run {run.name!r} has an import {source.name!r} already, column {before.continuation!r} of "
-                f"{before.file}. Give this one another name with --method."
+                f"run {run.name!r} already has an import {source.name!r}, column {before.continuation!r} of "
+                f"{before.file}. Choose another name with --method."
             )
-    new = [source for source in options.imports if source.name not in known]
+    new = [source for source in options.imports if source.name not in present]
     if not new:
         return config  # to be resumed
     instances = reader.instances(run.id, with_jobs=False)
@@ -134,18 +134,19 @@ def _joined_sweep(options: ImportOptions, reader: Reader, run: Run) -> SweepConf
 
 
 def _check_options(options: ImportOptions, config: SweepConfig) -> None:
-    """A run that exists has its own values; others than those are a misunderstanding."""
+    """Raise if an option contradicts the value of an existing run."""
     present: dict[str, tuple[object, tuple[object, ...]]] = {
         "--features": (options.features, (config.features.model,)),
         "--max-tokens": (options.max_tokens, (config.generation.max_tokens,)),
         "--tokenizer": (options.tokenizer, tuple(model.name for model in config.models)),
         "--written-by": (options.written_by, tuple(model.title for model in config.models)),
     }
-    for option, (value, own) in present.items():
-        if value is not None and value not in own:
+    for option, (value, allowed) in present.items():
+        if value is not None and value not in allowed:
+            listed = " and ".join(map(str, allowed))
             raise InvalidInputError(
-                f"run {options.run!r} exists, with {' and '.join(map(str, own))} for {option}; got {value}. "
-                f"Leave {option} out to join it, or choose another name with --run."
+                f"run {options.run!r} exists, with {listed} for {option}; got {value}. "
+                f"Omit {option} to join the run, or choose another name with --run."
             )
 
 
@@ -157,21 +158,21 @@ def _same_texts(first: Import, second: Import) -> bool:
 
 
 def _check_finished(reader: Reader, run: Run, instances: Sequence[Instance]) -> None:
-    """An import must not start the work that a sweep has left, perhaps for a cluster."""
-    left = sum(kind.total - kind.done for kind in reader.progress(run.id))
+    """An import must not start the remaining work of a sweep, which may be meant for a cluster."""
+    unfinished = sum(kind.total - kind.done for kind in reader.progress(run.id))
     is_open = any(instance.state is InstanceState.OPEN for instance in instances)
-    if left or is_open or not instances:
+    if unfinished or is_open or not instances:
         raise InvalidInputError(
-            f"run {run.name!r} must be done before texts join it; {counted(left, 'job')} left. Finish it "
-            "with the command that started it, or choose another name with --run."
+            f"run {run.name!r} must be done before texts join it; {counted(unfinished, 'job')} left. Finish "
+            "it with the command that started it, or choose another name with --run."
         )
 
 
 def join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) -> Import:
-    """The import, for the stages and models whose prefixes it has a text for."""
+    """The import, restricted to the stages and models for whose prefixes it has texts."""
     texts = load_imported(source)
     fitting: list[Instance] = []
-    most, of = 0, 0
+    most_matched, prefix_count = 0, 0
     for instance in human:
         assert instance.prefix_set is not None
         prefixes = reader.prefixes(instance.prefix_set)
@@ -179,18 +180,19 @@ def join(source: Import, reader: Reader, run: Run, human: Sequence[Instance]) ->
         if matched == len(prefixes):
             texts.check_distinct(prefixes)
             fitting.append(instance)
-        if matched >= most:
-            most, of = matched, len(prefixes)
+        if matched >= most_matched:
+            most_matched, prefix_count = matched, len(prefixes)
     if not fitting:
         raise InvalidInputError(
-            f"{source.file} must have a text for each prefix of run {run.name!r}; it has them for {most} of "
-            f"{of}. Add the others, or choose another name with --run to import it as a run of its own."
+            f"{source.file} must have a text for each prefix of run {run.name!r}; it has texts for "
+            f"{most_matched} of {prefix_count}. Add the others, or choose another name with --run to import "
+            "it as a separate run."
         )
     cuts = {(instance.stage, instance.prefix_set) for instance in fitting}
     if source.prefix_id and len(cuts) > len({stage for stage, _ in cuts}):
         raise InvalidInputError(
-            f"the models of run {run.name!r} cut the same documents into different prefixes, so that an id "
-            f"does not tell which one {source.file} continues. Match by text, with --prefix-column."
+            f"the models of run {run.name!r} cut the same documents into different prefixes, so the prefixes "
+            f"that {source.file} continues are ambiguous by id. Match by text, with --prefix-column."
         )
     stages = tuple(dict.fromkeys(instance.stage for instance in fitting))
     models = tuple(dict.fromkeys(instance.model for instance in fitting))

@@ -16,7 +16,7 @@ from workers.given_texts import without_prefix
 
 @dataclass(frozen=True)
 class ImportedTexts:
-    """The texts of a column of a file, by id or text of their prefix."""
+    """The texts in a column of a file, by the id or the text of their prefix."""
 
     file: ImportedFile
     path: str
@@ -25,11 +25,11 @@ class ImportedTexts:
 
     def find(self, prefix: PrefixEntry) -> str | None:
         """The text that continues a prefix, without the prefix."""
-        text = self.by_id.get(prefix.id) or self.by_text.get(_spelled(prefix.text))
+        text = self.by_id.get(prefix.id) or self.by_text.get(_comparable(prefix.text))
         return None if text is None else without_prefix(prefix.text, text)
 
     def match(self, prefixes: Sequence[PrefixEntry]) -> list[str]:
-        """The text of each prefix; every one must have one, and no two the same by their text."""
+        """The text for each prefix. Raise if a prefix has none, or if it is ambiguous by its text."""
         self.check_distinct(prefixes)
         texts = []
         for prefix in prefixes:
@@ -38,21 +38,21 @@ class ImportedTexts:
                 raise self._no_text(prefixes, prefix)
             if not text.strip():
                 raise InvalidInputError(
-                    f"column {self.file.continuation!r} of {self.path} must hold more than the prefix; it "
-                    f"does not for the one that begins {_begin(prefix.text)}."
+                    f"column {self.file.continuation!r} of {self.path} must have text after the prefix; "
+                    f"there is none for the prefix that begins {_begin(prefix.text)}."
                 )
             texts.append(text)
         return texts
 
     def check_distinct(self, prefixes: Sequence[PrefixEntry]) -> None:
-        """Raise where texts are matched by prefixes that two documents share."""
+        """Raise if texts are matched by the text of prefixes and two prefixes have the same text."""
         seen: dict[str, str] = {}
         for prefix in prefixes if self.by_text else ():
-            first = seen.setdefault(_spelled(prefix.text), prefix.id)
+            first = seen.setdefault(_comparable(prefix.text), prefix.id)
             if first != prefix.id:
                 raise InvalidInputError(
-                    f"prefixes {first} and {prefix.id} have the same text, {_begin(prefix.text)}, so that "
-                    f"it does not tell which one {self.path} continues. Match by id: prefix_id in a sweep, "
+                    f"prefixes {first} and {prefix.id} have the same text, {_begin(prefix.text)}, so it is "
+                    f"ambiguous which one {self.path} continues. Match by id: prefix_id in a sweep, "
                     "--prefix-id-column on the command line."
                 )
 
@@ -60,16 +60,16 @@ class ImportedTexts:
         count = sum(self.find(prefix) is None for prefix in prefixes)
         by = "id" if self.file.prefix_id else "text"
         return InvalidInputError(
-            f"{self.path} must have a text for each prefix of the stage; by {by}, {count} of {len(prefixes)} "
-            f"have none. The first is {first.id}, which begins {_begin(first.text)}. Add the texts, or "
-            "import the file as a run of its own."
+            f"{self.path} must have a text for each prefix of the stage; matched by {by}, {count} of "
+            f"{len(prefixes)} prefixes have none. The first is {first.id}, which begins "
+            f"{_begin(first.text)}. Add the texts, or import the file as a separate run."
         )
 
 
 def load_imported(
     source: Import, through_tokenizer: Callable[[str], str] = lambda text: text
 ) -> ImportedTexts:
-    """Read the texts of an import. `through_tokenizer` gives a text as a model's tokens spell it."""
+    """Read the texts of an import. `through_tokenizer` encodes a text with a tokenizer and decodes it."""
     rows = read_table(source.file, (source.prefix_column, source.continuation))
     by_id: dict[str, str] = {}
     by_text: dict[str, str] = {}
@@ -77,11 +77,11 @@ def load_imported(
         check_unique(rows, lambda row: row.texts[0], "prefix id")
         by_id = {row.texts[0]: row.texts[1] for row in rows}
     else:
-        check_unique(rows, lambda row: _spelled(row.texts[0]), "prefix")
+        check_unique(rows, lambda row: _comparable(row.texts[0]), "prefix")
         for prefix, text in (row.texts for row in rows):
             text = without_prefix(prefix, text)
-            by_text[_spelled(through_tokenizer(prefix))] = text
-            by_text[_spelled(prefix)] = text
+            by_text[_comparable(through_tokenizer(prefix))] = text
+            by_text[_comparable(prefix)] = text
     file = ImportedFile(
         name=Path(source.file).name,
         sha256=digest_of(source.file),
@@ -92,8 +92,8 @@ def load_imported(
     return ImportedTexts(file, source.file, by_id, by_text)
 
 
-def _spelled(text: str) -> str:
-    """The text as it is compared: spaces differ where tokens were put together by another program."""
+def _comparable(text: str) -> str:
+    """The text for comparisons: without spaces, because programs decode tokens with different spacing."""
     return "".join(storable(text).split())
 
 

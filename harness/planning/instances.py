@@ -1,4 +1,4 @@
-"""The jobs of one setting with one seed, from texts to their scores, and of the human text beside it."""
+"""The jobs of a setting with a seed, from texts to scores, and of the human text it is compared with."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ AnyJob = JobSpec[Any]
 
 @dataclass(frozen=True)
 class HumanJobs:
-    """What is done about human text: the same for all settings of a model."""
+    """Jobs about human text, which all settings of a model share."""
 
     prefix_set: PrefixSet
     features: tuple[FeaturizeHuman, ...]
-    scores: tuple[AnyJob, ...]  # what the scores of texts are compared with
+    scores: tuple[AnyJob, ...]  # to compare the scores of generated texts with
 
     @property
     def jobs(self) -> tuple[AnyJob, ...]:
-        """All, in the order in which they should be done."""
+        """All jobs, in the order in which they should run."""
         return (*self.features, *self.scores)
 
 
 @dataclass(frozen=True)
 class SettingJobs:
-    """What a setting needs done beside that."""
+    """The other jobs of a setting."""
 
     generate: tuple[TextsJob, ...]
     featurize: tuple[FeaturizeGenerated, ...]
@@ -50,12 +50,12 @@ class SettingJobs:
 
     @property
     def jobs(self) -> tuple[AnyJob, ...]:
-        """All, in the order in which they should be done."""
+        """All jobs, in the order in which they should run."""
         return (*self.generate, *self.featurize, self.score)
 
 
 def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs:
-    """Name the jobs about what people wrote after the prefixes of one half."""
+    """Plan the jobs about the human continuations of the prefixes of one half."""
     config = materials.config
     prefix_set = materials.prefix_set(card, split)
     reader = materials.card(config.features).identity
@@ -72,7 +72,7 @@ def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs
 def setting_jobs(
     materials: Materials, card: ModelCard, human: HumanJobs, instance: MethodInstance, setting: Setting
 ) -> SettingJobs:
-    """Name the jobs of an instance; `setting` is its own, with its parameter known."""
+    """Plan the jobs of an instance; `setting` is its setting with a known parameter."""
     config = materials.config
     reader = materials.card(config.features).identity
     generate: Sequence[TextsJob]
@@ -87,8 +87,8 @@ def setting_jobs(
 
 
 def stand_in(instance: MethodInstance) -> Setting:
-    """The setting at some parameter that its rule takes: its jobs are as many and as large as the real ones
-    will be, and have other ids."""
+    """The setting with some valid parameter. Its jobs have the number and size of the real ones, but other
+    ids."""
     setting = instance.setting
     match setting.parameter:
         case BestOf(candidates=(first, *_)) if first is not None:

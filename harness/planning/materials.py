@@ -1,6 +1,6 @@
-"""What the jobs of a sweep are made of: cards of its models, prefixes, and the human text to be measured.
+"""What the jobs of a sweep are made from: model cards, prefixes, and the human text to measure.
 
-A model is loaded once to learn its fingerprints and tokenizer, and let go: the workers have their own.
+A model is loaded once for its fingerprints and tokenizer, and released: workers load their own.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class ModelCard:
 
     @property
     def pinned_request(self) -> ModelRequest:
-        """What to ask a worker for: the model as the sweep names it, at the commit that the plan found."""
+        """The request for workers: the model of the sweep, at the commit that was loaded for planning."""
         revision = self.info.revision
         return replace(self.request, revision=revision) if is_commit(revision) else self.request
 
 
 class Materials:
-    """Everything is found when first asked for, and kept."""
+    """Models and texts of a sweep, loaded at first use and cached."""
 
     def __init__(self, config: SweepConfig, load: Callable[..., LanguageModel] = load) -> None:
         self.config = config
@@ -61,7 +61,7 @@ class Materials:
         self._matched: set[tuple[str, str, Split]] = set()
 
     def card(self, model: Model | Features) -> ModelCard:
-        """The card of a model that the sweep names."""
+        """The card of a model of the sweep."""
         name = model.name if isinstance(model, Model) else model.model
         request = ModelRequest(name, model.dtype, model.revision)
         if request not in self._cards:
@@ -70,7 +70,7 @@ class Materials:
         return self._cards[request]
 
     def card_of(self, identity: ModelIdentity) -> ModelCard:
-        """The card of a model that a job is about; the models of the sweep are compared by content."""
+        """The card of a job's model, found among the models of the sweep by content."""
         models: list[Model | Features] = [*self.config.models, self.config.features]
         for model in models:
             card = self.card(model)
@@ -96,19 +96,19 @@ class Materials:
         return self._corpora[split]
 
     def prefix_set(self, card: ModelCard, split: Split) -> PrefixSet:
-        """The prefixes of one half in the tokens of a model."""
+        """The prefixes of one half, in the tokens of a model."""
         key = (card.info.tokenizer_fingerprint, split)
         if key not in self._prefix_sets:
             self._prefix_sets[key] = self._make_prefix_set(card, split)
         return self._prefix_sets[key]
 
     def _make_prefix_set(self, card: ModelCard, split: Split) -> PrefixSet:
-        options, human = self.config.prefixes, self.config.corpus
-        if human.prefix_column is not None:
+        options, corpus = self.config.prefixes, self.config.corpus
+        if corpus.prefix_column is not None:
             return given_prefixes(
                 self.corpus(split),
-                human.name,
-                (human.prefix_column, human.column),
+                corpus.name,
+                (corpus.prefix_column, corpus.column),
                 card.tokenizer,
                 options.count,
                 continuation_tokens=self.config.generation.max_tokens,
@@ -124,17 +124,17 @@ class Materials:
         )
 
     def prefix_rows(self, card: ModelCard, split: Split) -> PrefixRows:
-        """The same with their texts, for the store."""
-        found = self.prefix_set(card, split)
-        openings = [decode(card.tokenizer, prefix.token_ids) for prefix in found.prefixes]
-        endings = [
+        """The prefixes of one half with their texts, for the store."""
+        prefix_set = self.prefix_set(card, split)
+        texts = [decode(card.tokenizer, prefix.token_ids) for prefix in prefix_set.prefixes]
+        continuations = [
             decode_continuation(card.tokenizer, prefix.token_ids, prefix.continuation_ids)
-            for prefix in found.prefixes
+            for prefix in prefix_set.prefixes
         ]
-        return PrefixRows.of(found, openings, endings)
+        return PrefixRows.of(prefix_set, texts, continuations)
 
     def imported(self, card: ModelCard, source: Import) -> ImportedTexts:
-        """The texts of an import, to be matched to prefixes in the tokens of a model."""
+        """The texts of an import, to match with prefixes in the tokens of a model."""
         key = (card.info.tokenizer_fingerprint, source.name)
         if key not in self._imported:
             tokenizer = card.tokenizer
@@ -144,7 +144,7 @@ class Materials:
         return self._imported[key]
 
     def imported_file(self, card: ModelCard, split: Split, source: Import) -> ImportedFile:
-        """The file of an import, which has a text for each prefix of one half."""
+        """The file of an import; raise unless it has a text for each prefix of one half."""
         imported = self.imported(card, source)
         key = (card.info.tokenizer_fingerprint, source.name, split)
         if key not in self._matched:
@@ -155,7 +155,7 @@ class Materials:
     def imported_texts(
         self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
     ) -> list[str]:
-        """The texts of a file that continue these prefixes."""
+        """The texts in a file that continue these prefixes."""
         card = self.card_of(model)
         for source in self.config.imports:
             imported = self.imported(card, source)
@@ -167,13 +167,13 @@ class Materials:
         )
 
     def human_text(self, card: ModelCard) -> HumanText:
-        """The text that rejection rates are measured on, in the tokens of a model."""
+        """The text on which rejection rates are measured, in the tokens of a model."""
         key = card.info.tokenizer_fingerprint
         if key not in self._human_text:
-            wanted = self.config.measurement
-            corpus = self.corpus(wanted.split)
+            options = self.config.measurement
+            corpus = self.corpus(options.split)
             documents, positions = draw_from_corpus(
-                corpus, card.tokenizer, wanted.tokens, wanted.per_document, wanted.seed
+                corpus, card.tokenizer, options.tokens, options.per_document, options.seed
             )
             identity = CorpusIdentity.of(corpus.name, corpus.revision, corpus.split)
             self._human_text[key] = HumanText(tuple(documents), positions, identity)

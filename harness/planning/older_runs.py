@@ -1,7 +1,7 @@
-"""Runs of databases from before instances were stored: what their jobs are for, worked out from the jobs.
+"""Instances of runs from databases that did not store them yet, reconstructed from jobs.
 
-The configuration of a run says what it does; score jobs name the jobs of each setting. What belongs
-together has the same model, rule, parameter, constraints, prefixes and seed.
+The configuration of a run gives its settings, and score jobs give the jobs of each setting. A score job
+belongs to the setting with the same model, rule, parameter, constraints, prefixes and seed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fill_in_instances(store: Store) -> list[str]:
             store.replace_instances(run.id, _OlderRun(store, run).instances())
         except BatError as error:
             problems.append(
-                f"Run {run.name!r} ({run.id}): what its jobs are for could not be worked out ({error}). "
+                f"Run {run.name!r} ({run.id}): the purpose of its jobs could not be determined ({error}). "
                 "Run its sweep again: finished jobs are kept."
             )
     return problems
@@ -59,27 +59,27 @@ class _OlderRun:
         return (spec for spec in self.specs.values() if isinstance(spec, kind))
 
     def _writer(self, score: ScoreGenerated) -> Generate:
-        """The first generate job behind a score job: the others differ in their shard alone."""
+        """The first generate job of a score job; the others differ only in their shard."""
         writer = self.specs[score.texts.generated[0]]
         assert isinstance(writer, Generate)
         return writer
 
     def _key(self, score: ScoreGenerated) -> tuple[object, ...]:
         spec = self._writer(score)
-        named = (spec.model.name, spec.model.dtype, self.splits[spec.prefixes.set], spec.seed)
-        return (*named, spec.rule, spec.parameter, spec.constraints)
+        model_and_text = (spec.model.name, spec.model.dtype, self.splits[spec.prefixes.set], spec.seed)
+        return (*model_and_text, spec.rule, spec.parameter, spec.constraints)
 
     def instances(self) -> list[Instance]:
-        """What the run does, as a plan of today would have it."""
+        """The instances of the run, as a new plan would have them."""
         if not self.specs:
             return []
-        made: list[Instance] = []
+        instances: list[Instance] = []
         for measured in measurements(self.config):
             jobs = [spec for spec in self._of(MeasureHumanText) if self._is(measured.model, spec.model)]
             name = f"{measured.stage}: human text on {measured.model}"
-            made.append(self._instance(InstanceKind.MEASURE, measured, name, len(made), jobs))
+            instances.append(self._instance(InstanceKind.MEASURE, measured, name, len(instances), jobs))
         # The human text of a stage and model comes before its settings, once one of them has jobs.
-        position = len(made)
+        position = len(instances)
         human_positions: dict[str, int] = {}
         for instance in expand(self.config):
             human_name = f"{instance.stage}: human continuations for {instance.model}"
@@ -88,15 +88,17 @@ class _OlderRun:
                 position += 1
             human, setting = self._setting(instance, position)
             position += 1
-            if human and human_name not in {other.name for other in made}:
+            if human and human_name not in {other.name for other in instances}:
                 first = human_positions[human_name]
                 values = {"prefix_set": setting.prefix_set}
-                made.append(self._instance(InstanceKind.HUMAN, instance, human_name, first, human, **values))
-            made.append(setting)
-        return sorted(made, key=lambda instance: instance.position)
+                instances.append(
+                    self._instance(InstanceKind.HUMAN, instance, human_name, first, human, **values)
+                )
+            instances.append(setting)
+        return sorted(instances, key=lambda instance: instance.position)
 
     def _setting(self, instance: MethodInstance, position: int) -> tuple[list[JobSpec[Any]], Instance]:
-        """The instance of a setting with a seed, and the jobs about the human text beside it."""
+        """The jobs about the human text of a setting, and the instance of the setting with a seed."""
         literal = isinstance(instance.setting.parameter, Resolved)
         setting = self._resolve(instance)
         score = None if setting is None else self._find_score(instance, setting)
@@ -133,19 +135,19 @@ class _OlderRun:
     def _find_score(self, instance: MethodInstance, setting: Setting) -> ScoreGenerated | None:
         assert isinstance(setting.parameter, Resolved)
         model = self.config.get_model(instance.model)
-        named = (_full_name(model), model.dtype, instance.split, instance.seed)
-        return self.scores.get((*named, setting.rule, setting.parameter.value, setting.constraints))
+        model_and_text = (_full_name(model), model.dtype, instance.split, instance.seed)
+        return self.scores.get((*model_and_text, setting.rule, setting.parameter.value, setting.constraints))
 
     def _human(self, score: ScoreGenerated, model: ModelIdentity, prefix_set: str) -> list[JobSpec[Any]]:
         features = [self.specs[job_id] for job_id in score.human]
         assert all(isinstance(job, FeaturizeHuman) for job in features)
-        beside = [
+        scores = [
             spec
             for kind in (HumanLikelihood, ScoreHuman)
             for spec in self._of(kind)
             if spec.model == model and spec.prefix_set == prefix_set
         ]
-        return [*features, *beside]
+        return [*features, *scores]
 
     def _is(self, title: str, identity: ModelIdentity) -> bool:
         model = self.config.get_model(title)
@@ -174,9 +176,9 @@ class _OlderRun:
 
 
 def _full_name(model: Model) -> str:
-    """What a model is called in the specifications of jobs."""
+    """The name of a model in the specifications of jobs."""
     if not model.name.startswith("fake:"):
         return model.name
-    from workers.models import full_name  # brings in torch, which fake models take anyway
+    from workers.models import full_name  # imports torch, which fake models need anyway
 
     return full_name(model.name)

@@ -1,7 +1,7 @@
-"""The plan of a sweep: every job that can be named now, and what is still to be found out.
+"""The plan of a sweep: every job that can be planned now, and the parameters that are unresolved.
 
-Some parameters follow from results, so a plan grows: it is made again whenever results have come in, and a
-job that was named before is named again with the same id. A plan reads the store and writes nothing.
+Results decide some parameters, so a plan grows: it is made again when results have arrived, and jobs that
+were planned before have the same ids. Planning reads the store and writes nothing.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ class PlannedSetting:
 
 @dataclass
 class Plan:
-    """Jobs in the order in which they should be done, by stage, and what they are for."""
+    """Jobs by stage, in the order in which they should run, and what they are for."""
 
     jobs: list[tuple[int, JobSpec[Any]]] = field(default_factory=list)  # (position of the stage, job)
     instances: list[Instance] = field(default_factory=list)
     settings: list[PlannedSetting] = field(default_factory=list)
     unresolved: list[MethodInstance] = field(default_factory=list)
-    # Ids of the jobs whose results decide a parameter of those, all together.
+    # For each unresolved parameter, the ids of all jobs whose results decide it.
     deciding: set[frozenset[str]] = field(default_factory=set)
-    # Why a parameter of those cannot be resolved, by the name of its resolution.
+    # Why an unresolved parameter cannot be resolved, by the name of its resolution.
     unresolvable: dict[str, str] = field(default_factory=dict)
     resolutions: list[Resolution] = field(default_factory=list)
     prefix_sets: dict[tuple[str, Split], str] = field(default_factory=dict)  # (model, split) -> id
 
     @property
     def awaiting(self) -> list[MethodInstance]:
-        """Those whose parameter results may still decide."""
+        """Instances whose parameter may still be resolved by results."""
         return [instance for instance in self.unresolved if instance.resolution_name not in self.unresolvable]
 
     @property
     def complete(self) -> bool:
-        """Whether every job of the sweep is named."""
+        """Whether every job of the sweep is planned."""
         return not self.unresolved
 
 
@@ -71,9 +71,9 @@ def make_plan(
     reader: Reader | None = None,
     known: Sequence[Resolution] = (),
 ) -> Plan:
-    """Name every job that can be named; without a store, only those whose parameters are written down.
+    """Plan every job that can be planned; without a store, only those whose parameters are given as numbers.
 
-    `known` are parameters that were found out before, and are not looked for again.
+    `known` are parameters that were resolved before, and are not resolved again.
     """
     return _Planner(config, materials, reader, known).plan()
 
@@ -89,7 +89,7 @@ class _Planner:
         self.config, self.materials, self.reader = config, materials, reader
         self.resolved = {resolution.parameter: resolution for resolution in known}
         self.stage_position = {stage.name: position for position, stage in enumerate(config.stages)}
-        self.made = Plan()
+        self.result = Plan()
         self.job_ids: set[str] = set()
         self.evidence: dict[str, Evidence] = {}
         self.measure_jobs: dict[str, list[MeasureHumanText]] = {}
@@ -102,13 +102,13 @@ class _Planner:
         for instance in expand(self.config):
             self._position(_human_name(instance))  # before its settings, and the same in every plan
             self._plan_setting(instance)
-        self.made.instances.sort(key=lambda instance: instance.position)
-        return self.made
+        self.result.instances.sort(key=lambda instance: instance.position)
+        return self.result
 
     def _plan_measurement(self, measured: MeasureInstance) -> None:
         card = self._card(measured.model)
-        for size in self.config.measurement.basis_sizes:
-            _check_constraints(card, size, "measurement.basis_sizes")
+        for constraints in self.config.measurement.basis_sizes:
+            _check_constraints(card, constraints, "measurement.basis_sizes")
         jobs = MeasureHumanText.plan(self.config, card.identity, self.materials.human_text(card))
         self.measure_jobs[measured.model] = jobs
         self._add_jobs(measured.stage, jobs)
@@ -118,8 +118,8 @@ class _Planner:
     def _plan_setting(self, instance: MethodInstance) -> None:
         setting = self._resolve(instance)
         if setting is None:
-            self.made.unresolved.append(instance)
-            self.made.deciding.add(self._deciding(instance))
+            self.result.unresolved.append(instance)
+            self.result.deciding.add(self._deciding(instance))
             self._add_setting(instance, None)
             return
         card = self._card(instance.model)
@@ -141,18 +141,18 @@ class _Planner:
         self._add_jobs(instance.stage, in_order)
         prefix_set = human.prefix_set.human_fingerprint
         if is_first:
-            self.made.prefix_sets[instance.model, instance.split] = prefix_set
+            self.result.prefix_sets[instance.model, instance.split] = prefix_set
             self._add_instance(
                 InstanceKind.HUMAN, instance, _human_name(instance), human.jobs, prefix_set=prefix_set
             )
         planned = PlannedSetting(instance, setting, own)
-        self.made.settings.append(planned)
+        self.result.settings.append(planned)
         self._add_setting(instance, planned, prefix_set=prefix_set)
 
     def _add_setting(
         self, instance: MethodInstance, planned: PlannedSetting | None, prefix_set: str | None = None
     ) -> None:
-        problem = None if planned is not None else self.made.unresolvable.get(instance.resolution_name)
+        problem = None if planned is not None else self.result.unresolvable.get(instance.resolution_name)
         state = InstanceState.KNOWN
         if planned is None:
             state = InstanceState.OPEN if problem is None else InstanceState.UNRESOLVABLE
@@ -189,17 +189,17 @@ class _Planner:
         )
         try:
             answer = evidence.resolve(name, setting, self._candidates(instance))
-        except BatError as error:  # a rate that is out of the rule's reach, say; the others can be run
-            self.made.unresolvable[name] = str(error)
+        except BatError as error:  # such as a rate that the rule cannot reach; other settings can be run
+            self.result.unresolvable[name] = str(error)
             return None
         if answer is None:
             return None
-        known, resolutions = answer
+        resolved, resolutions = answer
         for resolution in resolutions:
             if resolution.parameter not in self.resolved:
                 self.resolved[resolution.parameter] = resolution
-                self.made.resolutions.append(resolution)
-        return known
+                self.result.resolutions.append(resolution)
+        return resolved
 
     def _deciding(self, instance: MethodInstance) -> frozenset[str]:
         ids: set[str] = set()
@@ -211,20 +211,20 @@ class _Planner:
         return frozenset(ids)
 
     def _candidates(self, instance: MethodInstance) -> Candidates | None:
-        """The scores that decide a selection; stages come in order, so these were planned before."""
+        """The scores that decide a selection. Stages are planned in order, so these are planned already."""
         selection = _selection(instance.setting)
         if selection is None:
             return None
-        rule, best = selection
+        selected, best = selection
         by_value = []
         for value in best.candidates:
             jobs = tuple(
                 planned.jobs.score
-                for planned in self.made.settings
+                for planned in self.result.settings
                 if planned.instance.stage == best.stage
                 and planned.instance.model == instance.model
-                and planned.setting.rule == rule.rule
-                and planned.setting.constraints == rule.constraints
+                and planned.setting.rule == selected.rule
+                and planned.setting.constraints == selected.constraints
                 and planned.setting.parameter == Resolved(value)
             )
             if not jobs:
@@ -236,7 +236,7 @@ class _Planner:
         for job in jobs:
             if job.id not in self.job_ids:
                 self.job_ids.add(job.id)
-                self.made.jobs.append((self.stage_position[stage], job))
+                self.result.jobs.append((self.stage_position[stage], job))
 
     def _add_instance(
         self,
@@ -246,7 +246,7 @@ class _Planner:
         jobs: Sequence[JobSpec[Any]],
         **values: Any,
     ) -> None:
-        self.made.instances.append(
+        self.result.instances.append(
             Instance(
                 name=name,
                 position=self._position(name),
@@ -261,7 +261,7 @@ class _Planner:
         )
 
     def _position(self, name: str) -> int:
-        """The position of an instance in the sweep, which is that of its first mention."""
+        """The position of an instance in the sweep, assigned when it is first requested."""
         return self.positions.setdefault(name, len(self.positions))
 
     def _card(self, title: str) -> ModelCard:
@@ -272,18 +272,18 @@ def _human_name(instance: MethodInstance) -> str:
     return f"{instance.stage}: human continuations for {instance.model}"
 
 
-def _check_constraints(card: ModelCard, size: int, what: str) -> None:
+def _check_constraints(card: ModelCard, constraints: int, key: str) -> None:
     """Raise now what every job would raise later."""
-    most = min(card.info.hidden_size, card.info.vocabulary_size)
-    if size > most:
+    rank = min(card.info.hidden_size, card.info.vocabulary_size)
+    if constraints > rank:
         raise InvalidInputError(
-            f"{what} must be at most the rank of the model's output matrix, {most} for {card.info.name}; got "
-            f"{size}. Use fewer, or leave this model out."
+            f"{key} must be at most the rank of the model's output matrix, {rank} for {card.info.name}; got "
+            f"{constraints}. Use fewer, or leave this model out."
         )
 
 
 def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:
-    """The setting, this one or the one it is to equal, whose parameter is a selection's winner."""
+    """The setting, this one or the one it must equal, whose parameter is the best of a selection."""
     match setting.parameter:
         case BestOf() as best:
             return setting, best

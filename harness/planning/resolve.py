@@ -1,9 +1,9 @@
-"""Parameters that follow from results: a rejection rate, the rate of another setting, the best score.
+"""Parameters that results decide: by a rejection rate, the rate of another setting, or the best score.
 
-The `detail` of a resolution has the numbers that `how` says in words:
+The `detail` of a resolution has the numbers that `how` describes:
 
     a rate, or an equal one   low, high: the ends of the parameter's 95% interval; None if there is none
-    an equal rate             rate, reference, reference_rate: what the rule, and the one it equals, refuse
+    an equal rate             rate, reference, reference_rate: what the rule and its reference reject
     the best score            averages: candidates, each with its score averaged over seeds
 """
 
@@ -23,13 +23,13 @@ from workers.rejection import Estimate, matching_parameter, parameter_at_rate
 
 @dataclass(frozen=True)
 class Candidates:
-    """The score jobs of each candidate of a selection: one for each seed and sample."""
+    """The score jobs of each candidate of a selection, one for each seed."""
 
     by_value: tuple[tuple[float | None, tuple[ScoreGenerated, ...]], ...]
 
 
 class Evidence:
-    """The results that decide the parameters of one model. None where they are not there yet."""
+    """The results that decide the parameters of a model. Methods return None while results are missing."""
 
     def __init__(self, reader: Reader, measure_jobs: Sequence[MeasureHumanText]) -> None:
         self._reader = reader
@@ -37,7 +37,7 @@ class Evidence:
         self._measurement: Measurement | None = None
 
     def measurement(self) -> Measurement | None:
-        """What was measured, once all of it is."""
+        """The measurement, once it is complete."""
         if self._measurement is None and self._measure_ids:
             if len(self._reader.done_ids(self._measure_ids)) < len(self._measure_ids):
                 return None
@@ -47,9 +47,9 @@ class Evidence:
     def resolve(
         self, name: str, setting: Setting, candidates: Candidates | None
     ) -> tuple[Setting, list[Resolution]] | None:
-        """The setting with its parameter known, and how it came to be; None while something is missing.
+        """The setting with its parameter, and how it was resolved; None while results are missing.
 
-        `candidates` are those of the selection that decides it, or the setting it is to equal.
+        `candidates` are those of the selection that decides it, or that decides the setting it must equal.
         """
         match setting.parameter:
             case Resolved():
@@ -57,8 +57,8 @@ class Evidence:
             case AtRate(rate=rate):
                 return self._at_rate(name, setting, rate)
             case EqualRate(reference=reference):
-                found = self.resolve(f"{name}: {reference}", reference, candidates)
-                return None if found is None else self._equal_rate(name, setting, *found)
+                resolved = self.resolve(f"{name}: {reference}", reference, candidates)
+                return None if resolved is None else self._equal_rate(name, setting, *resolved)
             case BestOf():
                 return None if candidates is None else self._best(name, setting, candidates)
 
@@ -66,9 +66,9 @@ class Evidence:
         measurement = self.measurement()
         if measurement is None:
             return None
-        found = parameter_at_rate(measurement, setting.rule, rate, setting.constraints or 0)
-        how = f"its rejection rate is nearest {rate:.6g} (95%: {found.low:.4g} to {found.high:.4g})"
-        return self._conclude(name, setting, found.value, how, _ends(found), self._measure_ids)
+        parameter = parameter_at_rate(measurement, setting.rule, rate, setting.constraints or 0)
+        how = f"its rejection rate is nearest {rate:.6g} (95%: {parameter.low:.4g} to {parameter.high:.4g})"
+        return self._conclude(name, setting, parameter.value, how, _ends(parameter), self._measure_ids)
 
     def _equal_rate(
         self, name: str, setting: Setting, reference: Setting, before: list[Resolution]
@@ -77,17 +77,17 @@ class Evidence:
         if measurement is None:
             return None
         rule = reference.known_rule()
-        found = matching_parameter(measurement, rule, setting.rule, setting.constraints or 0)
+        match = matching_parameter(measurement, rule, setting.rule, setting.constraints or 0)
         how = (
-            f"rejects {found.rate.value:.4%} of human text, {rule} {found.reference_rate.value:.4%} "
-            f"(95%: {found.parameter.low:.4g} to {found.parameter.high:.4g})"
+            f"rejects {match.rate.value:.4%} of human text, {rule} {match.reference_rate.value:.4%} "
+            f"(95%: {match.parameter.low:.4g} to {match.parameter.high:.4g})"
         )
-        detail = _ends(found.parameter) | {
-            "rate": found.rate.value,
+        detail = _ends(match.parameter) | {
+            "rate": match.rate.value,
             "reference": str(rule),
-            "reference_rate": found.reference_rate.value,
+            "reference_rate": match.reference_rate.value,
         }
-        return self._conclude(name, setting, found.parameter.value, how, detail, self._measure_ids, before)
+        return self._conclude(name, setting, match.parameter.value, how, detail, self._measure_ids, before)
 
     def _best(
         self, name: str, setting: Setting, candidates: Candidates
@@ -100,20 +100,20 @@ class Evidence:
         scores = {score.job_id: score.value for score in self._reader.scores(ids) if score.name == metric}
         averages = {}
         for value, jobs in candidates.by_value:
-            known = [scores[job.id] for job in jobs]
-            if any(score is None for score in known):
+            by_seed = [scores[job.id] for job in jobs]
+            if any(score is None for score in by_seed):
                 continue
-            averages[value] = sum(score for score in known if score is not None) / len(known)
+            averages[value] = sum(score for score in by_seed if score is not None) / len(by_seed)
         if not averages:
             return None
-        # The first of equals: the order is that of the configuration.
-        winner = max(averages, key=lambda value: averages[value])
+        # On ties, the first candidate in the sweep wins.
+        best = max(averages, key=lambda value: averages[value])
         listed = ", ".join(
             f"{value:g}: {average:.4f}" for value, average in averages.items() if value is not None
         )
         how = f"the highest {metric} on {setting.parameter.split} ({listed})"
-        assert winner is not None
-        return self._conclude(name, setting, winner, how, {"averages": list(averages.items())}, ids)
+        assert best is not None
+        return self._conclude(name, setting, best, how, {"averages": list(averages.items())}, ids)
 
     def _conclude(
         self,
@@ -125,14 +125,15 @@ class Evidence:
         job_ids: Sequence[str],
         before: Sequence[Resolution] = (),
     ) -> tuple[Setting, list[Resolution]]:
-        known = setting.at(value)
-        assert isinstance(known.parameter, Resolved)
-        asked = setting.as_dict()
-        resolution = Resolution(name, asked, how, known.parameter.value, tuple(job_ids), detail)
-        return known, [*before, resolution]
+        resolved = setting.at(value)
+        assert isinstance(resolved.parameter, Resolved)
+        resolution = Resolution(
+            name, setting.as_dict(), how, resolved.parameter.value, tuple(job_ids), detail
+        )
+        return resolved, [*before, resolution]
 
 
-def _ends(found: Estimate) -> dict[str, Any]:
+def _ends(estimate: Estimate) -> dict[str, Any]:
     """The ends of an interval as JSON, which has no NaN."""
-    ends = {"low": found.low, "high": found.high}
+    ends = {"low": estimate.low, "high": estimate.high}
     return {name: None if math.isnan(end) else end for name, end in ends.items()}

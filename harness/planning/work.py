@@ -1,7 +1,7 @@
-"""How much work a sweep is: its jobs counted by stage, in units that take about equally long.
+"""The amount of work in a sweep: its jobs by stage, in units that take about equally long.
 
-Jobs that cannot be named yet, because results will decide their parameter, are counted like the others: how
-many there will be, and how large, is known.
+Jobs that cannot be planned yet, because results will decide their parameter, are counted too: their number
+and size are known.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from harness.planning.planner import Plan
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What jobs have in common whose units take equally long."""
+    """What jobs whose units take equally long have in common."""
 
     kind: JobKind
-    model: str  # its title in the sweep; none for scores, which are computed without one
+    model: str  # its title in the sweep; empty for scores, which need no model
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The jobs of one stage that go at one pace."""
+    """The jobs of a stage with the same pace."""
 
     stage: str
     kind: JobKind
@@ -35,10 +35,10 @@ class Work:
     detail: str
     jobs: int
     done: int
-    later: int  # of the jobs, those whose parameter results will decide
-    units: int  # of jobs that are not done, at most: texts may end early, documents have less to ask about
+    later: int  # jobs among these whose parameter results will decide
+    units: int  # of jobs that are not done, at most: texts can end early, and documents can be short
     unit_name: str
-    programs: int  # linear programs in these, estimated for basis-aware generation
+    programs: int  # linear programs in these units, estimated for basis-aware generation
     seconds: float | None  # on one worker; None without a calibration
 
 
@@ -46,17 +46,17 @@ StagedJobs = list[tuple[int, JobSpec[Any]]]  # with the position of their stage
 
 
 def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
-    """Jobs like those that a plan will have once all parameters are known: as many and as large.
+    """Jobs of the number and size that a plan will add once all parameters are resolved.
 
-    Where a parameter turns out to be one that is run anyway, there will be fewer.
+    There will be fewer if a parameter turns out to be one that is run anyway.
     """
     config = materials.config
     positions = {stage.name: position for position, stage in enumerate(config.stages)}
-    known = {job.id for _, job in plan.jobs}
+    planned_ids = {job.id for _, job in plan.jobs}
     seen: set[tuple[object, ...]] = set()
     later: StagedJobs = []
     for instance in plan.awaiting:
-        # What is asked for twice, in two stages say, is run once.
+        # Instances that are the same in two stages are run once.
         same = (instance.model, instance.split, instance.setting, instance.seed)
         if same in seen:
             continue
@@ -64,9 +64,9 @@ def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
         card = materials.card(config.get_model(instance.model))
         human = human_jobs(materials, card, instance.split)
         own = setting_jobs(materials, card, human, instance, stand_in(instance))
-        new = [job for job in human.jobs if job.id not in known]
-        known.update(job.id for job in new)
-        # Instances that differ in their parameter alone have the same jobs here, which count each time.
+        new = [job for job in human.jobs if job.id not in planned_ids]
+        planned_ids.update(job.id for job in new)
+        # Instances that differ only in their parameter have the same jobs here, so these count repeatedly.
         later += [(positions[instance.stage], job) for job in (*own.jobs, *new)]
     return later
 
@@ -88,8 +88,8 @@ def count_work(
     work = []
     kinds = list(JobKind)
     in_order = sorted(groups.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1].kind)))
-    for (position, pace), (named, following) in in_order:
-        left = [job for job in named if job.id not in done] + following
+    for (position, pace), (planned, unplanned) in in_order:
+        left = [job for job in planned if job.id not in done] + unplanned
         units = sum(job.units for job in left)
         rate = (rates or {}).get(pace)
         work.append(
@@ -98,11 +98,11 @@ def count_work(
                 kind=pace.kind,
                 model=pace.model,
                 detail=pace.detail,
-                jobs=len(named) + len(following),
-                done=len(named) + len(following) - len(left),
-                later=len(following),
+                jobs=len(planned) + len(unplanned),
+                done=len(planned) + len(unplanned) - len(left),
+                later=len(unplanned),
                 units=units,
-                unit_name=(named or following)[0].unit_name,
+                unit_name=(planned or unplanned)[0].unit_name,
                 programs=round(sum(job.programs for job in left)),
                 seconds=None if rate is None else rate * units,
             )
@@ -111,11 +111,11 @@ def count_work(
 
 
 class Paces:
-    """Tells the pace of a job."""
+    """Determines the pace of a job."""
 
     def __init__(self, materials: Materials) -> None:
         config = materials.config
-        # The features' model may be one of the others, or go by the name of one and be in another precision.
+        # The model of features can be one of the others, or have the name of one and another precision.
         self._titles = {materials.card(config.features).identity: config.features.model}
         for model in config.models:
             self._titles[materials.card(model).identity] = model.title
@@ -127,7 +127,7 @@ class Paces:
 
 
 def totals(work: Iterable[Work]) -> dict[str, float]:
-    """Sums over all work, for machines."""
+    """Sums over all work, for JSON."""
     items = list(work)
     return {
         "jobs": sum(item.jobs for item in items),

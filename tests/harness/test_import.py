@@ -245,7 +245,7 @@ def test_a_run_is_joined_only_when_it_is_done_and_fits(
         store.add_run("unfinished", run_identity(unfinished), {})
     with open_reader(f"sqlite:///{database}") as reader:
         for asked, message in (
-            (joining(few), r"has them for 4 of 6\. Add the others, or choose another name"),
+            (joining(few), r"has texts for 4 of 6\. Add the others, or choose another name"),
             (joining(file, columns=(("eta", "continuation"),)), r"'eta' is already methods\[0\]"),
             (options_of(file, run="tiny"), "exists, with 6 for --max-tokens; got 24"),
             (joining(file, tokenizer="gpt2"), f"exists, with {FAKE} for --tokenizer; got gpt2"),
@@ -343,7 +343,7 @@ def refusals() -> Iterator[tuple[str, Callable[[Path], Path], str]]:
     yield "list", raw(b"[1, 2]\n"), "line 1 of .* must be a JSON object; got list"
     yield "encoding", raw(line + b'\n{"prefix": "\xff"}\n'), "must be UTF-8 text; line 2 is not"
     yield "nothing", raw(b"\n"), "must have at least one row"
-    yield "one row", raw(line + b"\n"), "MAUVE compares two texts at least; .* has 1"
+    yield "one row", raw(line + b"\n"), "MAUVE needs at least two texts; .* has 1"
     yield "no file", lambda folder: folder / "t.jsonl", "there is no file"
     yield "suffix", lambda folder: folder / "t.csv", "must end in .jsonl"
     yield "parquet", lambda folder: raw(b"no")(folder).rename(folder / "t.parquet"), "must be a Parquet file"

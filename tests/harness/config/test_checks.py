@@ -13,18 +13,18 @@ from tests.harness.config.sweeps import changed, refusal
         (
             "rule: nucleus",
             "rule: eta",
-            "line 20: methods[3]: 'eta' is already methods[0]. Give one of them a name of its own.",
+            "line 20: methods[3]: 'eta' is already methods[0]. Give one of them another name.",
         ),
         (
             "    label: fake\n",
             "    label: fake:v=1000,d=16,seed=1\n",
-            "line 5: models[1]: 'fake:v=1000,d=16,seed=1' is already models[0]. Give one of them a label",
+            "line 5: models[1]: 'fake:v=1000,d=16,seed=1' is already models[0]. Give one of them another",
         ),
         ("name: compare", "name: select", "line 28: stages[2]: 'select' is already stages[0]."),
         (
             "rule: nucleus",
             "name: epsilon\n    rule: nucleus",
-            "line 20: methods[3].name: 'epsilon' is the name of another rule than nucleus. Choose another",
+            "line 20: methods[3].name: 'epsilon' is the name of a rule other than nucleus. Choose another",
         ),
         (
             "methods: [eta]",
@@ -45,7 +45,7 @@ from tests.harness.config.sweeps import changed, refusal
         (
             "{method: eta}",
             "{method: min-p}",
-            "no method is called 'min-p', so the rule of that name needs a parameter.",
+            "no method is called 'min-p', so the rule with that name needs a parameter.",
         ),
         (
             "{method: eta}",
@@ -60,7 +60,7 @@ from tests.harness.config.sweeps import changed, refusal
         (
             "{method: eta}",
             "{method: ba-eta}",
-            "line 16: methods[1].parameter.match: methods are matched in a circle, ba-eta -> ba-eta. "
+            "line 16: methods[1].parameter.match: methods are matched in a cycle, ba-eta -> ba-eta. "
             "Give one of them a parameter.",
         ),
     ],
@@ -80,9 +80,9 @@ def test_a_long_circle_is_told_of_by_its_members_only(tmp_path: Path) -> None:
         ),
     )
     assert refusal(tmp_path, text) == [
-        "sweep.yaml line 22: methods[4].parameter.match: methods are matched in a circle, one -> two -> one. "
+        "sweep.yaml line 22: methods[4].parameter.match: methods are matched in a cycle, one -> two -> one. "
         "Give one of them a parameter.",
-        "sweep.yaml line 23: methods[5].parameter.match: methods are matched in a circle, two -> one -> two. "
+        "sweep.yaml line 23: methods[5].parameter.match: methods are matched in a cycle, two -> one -> two. "
         "Give one of them a parameter.",
     ]
 
@@ -90,16 +90,16 @@ def test_a_long_circle_is_told_of_by_its_members_only(tmp_path: Path) -> None:
 def test_the_best_must_be_sought_before_it_is_used(tmp_path: Path) -> None:
     said = refusal(tmp_path, changed(("methods: [eta]", "methods: [nucleus]")))
     assert said == [
-        "sweep.yaml line 28: stages[2]: method 'eta' takes its best parameter on validation, but no stage "
-        "before runs it there for model 'fake'. Put a stage with split: validation first."
+        "sweep.yaml line 28: stages[2]: method 'eta' takes its best parameter on validation, but no earlier "
+        "stage runs it there for model 'fake'. Put a stage with split: validation first."
     ]
 
 
 def test_the_best_must_be_sought_for_the_same_model(tmp_path: Path) -> None:
     said = refusal(tmp_path, changed(("methods: [eta]", "methods: [eta]\n    models: [fake]")))
     assert said == [
-        "sweep.yaml line 29: stages[2]: method 'eta' takes its best parameter on validation, but no stage "
-        "before runs it there for model 'fake:v=1000,d=16,seed=1'. Put a stage with split: validation first."
+        "sweep.yaml line 29: stages[2]: method 'eta' takes its best parameter on validation, but no earlier "
+        "stage runs it there for model 'fake:v=1000,d=16,seed=1'. Put a stage with split: validation first."
     ]
 
 
@@ -117,7 +117,7 @@ def test_rates_must_be_measured_before_they_are_used(tmp_path: Path) -> None:
     said = refusal(tmp_path, changed((measure, ""), ("split: test\n", "split: test\n" + measure)))
     assert said == [
         f"sweep.yaml line 26: stages[1]: method '{method}' needs the rejection rates of model 'fake', but no "
-        "stage before measures them. Put a stage with kind: measure first."
+        "earlier stage measures them. Put a stage with kind: measure first."
         for method in ("ba-eta", "epsilon")
     ]
 
@@ -138,7 +138,7 @@ def test_rates_must_be_measured_for_the_sizes_used(tmp_path: Path) -> None:
 def test_a_model_is_measured_once(tmp_path: Path) -> None:
     text = changed(("split: test", "split: test\n  - name: again\n    kind: measure\n    models: [fake]"))
     assert refusal(tmp_path, text) == [
-        "sweep.yaml line 30: stages[3]: stage 'measure' measures model 'fake' already. Leave it out of one "
+        "sweep.yaml line 30: stages[3]: stage 'measure' already measures model 'fake'. Remove it from one "
         "of them."
     ]
 

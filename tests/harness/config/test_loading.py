@@ -76,7 +76,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path, expected
         (
             "seeds: [0, 1]",
             "seeds: [3, 3]",
-            "line 9: generation.seeds: every entry must be listed once; got 3 twice.",
+            "line 9: generation.seeds: entries must be distinct; got 3 twice.",
         ),
         (
             "label: fake",
@@ -85,7 +85,11 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path, expected
             "Did you mean 'bfloat16'?",
         ),
         ("label: fake", "revision: 12", "line 4: models[0].revision must be a valid string; got 12."),
-        ("corpus:\n  name: news", "corpus: news", "line 6: corpus must be keys and values (name, revision, "),
+        (
+            "corpus:\n  name: news",
+            "corpus: news",
+            "line 6: corpus must be a mapping with the keys name, revision, ",
+        ),
         ("corpus:\n  name: news", "corpus: {}", "line 6: corpus needs the key 'name'."),
         ("name: small\n", "", "sweep.yaml: the sweep needs the key 'name'."),
         ("name: small\n", "name: two words\n", "line 1: name must match pattern "),
@@ -206,9 +210,9 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ),
         (
             "\n- name: x\n",
-            "sweep.yaml line 2: a sweep must be keys and values, such as name: demo; got a list.",
+            "sweep.yaml line 2: a sweep must be a mapping, such as name: demo; got a list.",
         ),
-        ("demo", "sweep.yaml line 1: a sweep must be keys and values, such as name: demo; got 'demo'."),
+        ("demo", "sweep.yaml line 1: a sweep must be a mapping, such as name: demo; got 'demo'."),
         (
             "name: a\nmodels: []\nname: b\n",
             "sweep.yaml line 3: the sweep has the key 'name' twice, first at sweep.yaml line 1.",
@@ -217,20 +221,20 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
             "models:\n  - name: a\n    name: b\n",
             "sweep.yaml line 3: models[0] has the key 'name' twice, first at sweep.yaml line 2.",
         ),
-        ("a: [1, 2\nb: 3\n", "sweep.yaml line 2 column 2: this is no valid YAML: "),
-        ("name: x\n\tb: 3\n", "sweep.yaml line 2 column 1: this is no valid YAML: "),
-        ("name: x\n---\nname: y\n", "sweep.yaml line 2 column 1: this is no valid YAML: "),
-        ("name: !!python/name:os.system\n", "sweep.yaml line 1 column 7: this is no valid YAML: "),
-        ("models: !include other\n", "sweep.yaml line 1 column 9: this is no valid YAML: "),
+        ("a: [1, 2\nb: 3\n", "sweep.yaml line 2 column 2: invalid YAML: "),
+        ("name: x\n\tb: 3\n", "sweep.yaml line 2 column 1: invalid YAML: "),
+        ("name: x\n---\nname: y\n", "sweep.yaml line 2 column 1: invalid YAML: "),
+        ("name: !!python/name:os.system\n", "sweep.yaml line 1 column 7: invalid YAML: "),
+        ("models: !include other\n", "sweep.yaml line 1 column 9: invalid YAML: "),
         (
             "models: !include [other]\n",
-            "sweep.yaml line 1: models has the tag '!include', which means nothing here.",
+            "sweep.yaml line 1: models has the unknown tag '!include'. Remove it.",
         ),
-        ("1: x\n", "sweep.yaml line 1: keys of the sweep must be words; got 1. Quote it."),
-        ("[a, b]: x\n", "sweep.yaml line 1: keys of the sweep must be words; got nothing. Quote it."),
+        ("1: x\n", "sweep.yaml line 1: keys of the sweep must be strings; got 1. Quote it."),
+        ("[a, b]: x\n", "sweep.yaml line 1: keys of the sweep must be strings; got nothing. Quote it."),
         ("name: &a [*a]\n", "sweep.yaml line 1: name[0] contains itself through an alias. Write it out."),
-        ("name: \x01\n", "sweep.yaml: this is no valid YAML: "),
-        ("name: " + "[" * 3000, "sweep.yaml: this is nested too deeply for a sweep."),
+        ("name: \x01\n", "sweep.yaml: invalid YAML: "),
+        ("name: " + "[" * 3000, "sweep.yaml: the YAML is nested too deeply for a sweep."),
     ],
 )
 def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, expected: str) -> None:
@@ -259,7 +263,9 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "demo.yaml").touch()
     with pytest.raises(ConfigError, match=r"dmeo\.yaml: there is no such file\. Did you mean 'demo\.yaml'\?"):
         load_config(tmp_path / "dmeo.yaml")
-    with pytest.raises(ConfigError, match=r"this is a folder; name a file in it\. Available: 'demo\.yaml'\."):
+    with pytest.raises(
+        ConfigError, match=r"this is a folder\. Give a file in it\. Available: 'demo\.yaml'\."
+    ):
         load_config(tmp_path)
     with pytest.raises(ConfigError, match=r"there is no such file\.$"):
         load_config(tmp_path / "nowhere" / "demo.yaml")
@@ -267,7 +273,7 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
 
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("name: caf\u00e9\n".encode("latin-1"))
-    with pytest.raises(ConfigError, match=r"a sweep must be UTF-8 text; byte 9 is not\."):
+    with pytest.raises(ConfigError, match=r"a sweep must be UTF-8 text; byte 9 is invalid\."):
         load_config(tmp_path / "latin.yaml")
 
 

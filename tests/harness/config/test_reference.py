@@ -48,7 +48,7 @@ def test_the_reference_says_what_enters_an_identity() -> None:
         "max_attempts",
     }
     assert {where for where, group in enters.items() if group == "run"} == {
-        ("The whole", "name"),
+        ("Top level", "name"),
         ("`models[]`", "label"),
         ("`methods[]`", "name"),
         ("`imports[]`", "name"),

@@ -85,5 +85,5 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_filled_in(
     driver._enqueue()
     forget_instances(store)
     (problem,) = fill_in_instances(store)
-    assert problem.startswith("Run 'broken' (1): what its jobs are for could not be worked out")
+    assert problem.startswith("Run 'broken' (1): the purpose of its jobs could not be determined")
     assert store.instances(driver.run_id)
