@@ -72,7 +72,7 @@ def test_words_give_way_to_numbers() -> None:
     assert "[86.5, 90.3]" in text
     everything = " ".join(words(text))
     assert "need two seeds" in everything
-    assert "Reproduces Table 1 of the paper." in everything
+    assert "Corresponds to Table 1 of the paper." in everything
     sentence = comparison().rows[0].cells[2].text
     assert set(sentence.split()) <= set(words(text))
 

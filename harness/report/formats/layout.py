@@ -62,7 +62,7 @@ def full_caption(part: Part) -> str:
     """The caption of a table or figure, and what it reproduces of the paper; other parts have none."""
     caption = getattr(part, "caption", "").strip()
     paper = getattr(part, "paper", "").strip().rstrip(".")
-    return f"{caption} Reproduces {paper}.".strip() if paper else caption
+    return f"{caption} Corresponds to {paper}.".strip() if paper else caption
 
 
 def paragraphs(text: str) -> list[str]:

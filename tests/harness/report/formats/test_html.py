@@ -86,7 +86,7 @@ def test_a_table_can_be_read_aloud(page: Page) -> None:
     scopes = [one["scope"] for one in page.all("th")]
     assert scopes[: 4 + 3] == ["col"] * 4 + ["row"] * 3
     assert len(page.all("caption")) == len(page.all("table")) == 2
-    assert "MAUVE times 100 with 95% intervals over resampled prefixes. Reproduces Table 1 of the paper." in (
+    assert "MAUVE times 100 with 95% intervals over resampled prefixes. Corresponds to Table 1 of the paper." in (
         page.text_of("caption")
     )
     [region] = [one for one in page.all("div") if one.get("class") == "scroll"]
@@ -128,7 +128,7 @@ def test_a_figure_is_inside_the_page(page: Page) -> None:
     assert kind == "data:image/svg+xml;base64"
     assert base64.b64decode(data) == SVG
     assert image["alt"] == 'A "triangle" <with> ] a line'
-    assert page.text_of("figcaption") == ["What is kept & what is not. Reproduces Figure 3."]
+    assert page.text_of("figcaption") == ["What is kept & what is not. Corresponds to Figure 3."]
 
 
 def test_provenance_is_the_footer(text: str, page: Page) -> None:

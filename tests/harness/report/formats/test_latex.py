@@ -103,7 +103,7 @@ def test_a_table() -> None:
     caption = next(line for line in lines if line.startswith(r"\caption"))
     assert caption == (
         r"\caption[{MAUVE by method}]{\textbf{MAUVE by method.} MAUVE times 100 with 95\% intervals over "
-        r"resampled prefixes. Reproduces Table 1 of the paper.}"
+        r"resampled prefixes. Corresponds to Table 1 of the paper.}"
     )
     rows = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
     assert len(rows) == 3

@@ -68,7 +68,7 @@ def test_a_table() -> None:
     assert "<strong>88.4 [86.5, 90.3]</strong>" in page
     assert page.count('style="text-align:right"') == 2 * 4
     assert "<h3>MAUVE by method</h3>" in page
-    assert "Reproduces Table 1 of the paper." in page
+    assert "Corresponds to Table 1 of the paper." in page
     assert page.index("</table>") < page.index("need two seeds")
     assert HOSTILE in shown(page)
     assert "<script" not in page
