@@ -39,6 +39,10 @@ class PluginError(InvalidInputError):
     """A plug-in that was asked for cannot be used."""
 
 
+class _NoSuchObjectError(AttributeError):
+    """A module was imported, and lacks the object that a reference names."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Registry(Generic[Entry]):
     """The objects of one kind, by name."""
@@ -117,6 +121,8 @@ class Registry(Generic[Entry]):
     def _load(self, reference: str, label: str, advice: str) -> object:
         try:
             return _resolve(reference)
+        except _NoSuchObjectError as error:
+            raise PluginError(f"{self.noun} {label} cannot be loaded: {error}") from error
         except Exception as error:  # whatever a foreign module raises while it is imported
             raise PluginError(
                 f"{self.noun} {label} cannot be loaded from {reference}: {type(error).__name__}: {error}. "
@@ -162,6 +168,9 @@ def _resolve(reference: str) -> object:
     module, _, path = reference.partition(":")
     entry: Any = importlib.import_module(module)
     for attribute in path.split("."):
+        if not hasattr(entry, attribute):
+            guess = did_you_mean(attribute, dir(entry)) or " Check the name."
+            raise _NoSuchObjectError(f"{module} has no {attribute!r}.{guess}")
         entry = getattr(entry, attribute)
     return entry
 

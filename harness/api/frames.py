@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.config.expansion import IMPORTED
 from harness.export.row_files import plain
 from harness.export.tokens import ACCEPTANCE_NAMES, rejected_tokens, token_columns
 from harness.report.names import short_name
@@ -48,7 +49,9 @@ def settings_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.
 @cache
 def setting_name(method: str, rule: str | None, parameter: float | None, constraints: int | None) -> str:
     """The name of a setting in reports; texts without a rule, such as human text, use their method."""
-    return method if rule is None else short_name(rule, parameter, constraints)
+    if rule is None:
+        return method
+    return f"{method} (imported)" if rule == IMPORTED else short_name(rule, parameter, constraints)
 
 
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
@@ -66,13 +69,17 @@ def tokens_frame(
     for name in _CATEGORICAL:  # in the order of the sweep, which is that of the rows
         texts[name] = pd.Categorical(texts[name], categories=texts[name].dropna().unique())
     decoded = token_columns(traces)
+    unknown = np.isnan(decoded["probability"])  # tokens of imported texts, which were sampled elsewhere
     rejections = decoded.pop("refusals")
     codes = decoded.pop("acceptance")
     acceptance = pd.Categorical.from_codes(codes, categories=list(ACCEPTANCE_NAMES))
     text_of = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])
     data: dict[str, Any] = {name: texts[name].array.take(text_of) for name in texts}
     data |= {name: decoded.pop(name) for name in ("step", "token", "probability", "threshold")}
-    data |= {"acceptance": acceptance, "rejections": rejections, **decoded}
+    counts = {"rejections": rejections, **decoded}
+    if unknown.any():
+        counts = {name: pd.arrays.IntegerArray(values, unknown) for name, values in counts.items()}
+    data |= {"acceptance": acceptance, **counts}
     if with_rejected:
         # A row without rejected tokens has an empty list.
         ends = np.cumsum(rejections)

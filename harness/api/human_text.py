@@ -8,6 +8,7 @@ from typing import Any
 
 from bat.errors import InvalidInputError
 from bat.rules import get_rule_form
+from bat.suggestions import did_you_mean
 from harness.jobs import MeasureHumanText
 from harness.store import InstanceKind, Reader, Run
 from workers.rejection import rejection_curve
@@ -56,6 +57,12 @@ def curve_rows(
     """CURVE_COLUMNS, and a row for each text, rule, number of constraints and parameter."""
     chosen = None if constraints is None else list(constraints)
     check_constraints(chosen or (), texts)
+    for name in parameters if isinstance(parameters, Mapping) else ():
+        if name not in rules:
+            raise InvalidInputError(
+                f"parameters must be of the rules asked for ({', '.join(rules)}); got {name!r}."
+                f"{did_you_mean(name, rules)}"
+            )
     rows: list[tuple[Any, ...]] = []
     for text in texts:
         measurement = reader.measurement(text.jobs)

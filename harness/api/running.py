@@ -94,9 +94,13 @@ def run_sweep(
     say = note or _ignore
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with open_store(db, retry=retry) as store, ExitStack() as listening:
-        run_id = store.add_run(config.name, stored_identity(config), library_versions())
-        if not replan and is_finished(store, run_id):
-            return RunOutcome(run_id, config.name, store.address)
+        identity = stored_identity(config)
+        before = store.find_run_id(config.name, identity)
+        if before is not None and not replan and is_finished(store, before):
+            return RunOutcome(before, config.name, store.address)
+        run_id = store.add_run(config.name, identity, library_versions())
+        # A sweep that fails before anything is planned, by a wrong model name for one, leaves no trace.
+        listening.callback(store.forget_empty_run, run_id)
         log = log_to_file(store.address, config.name)
         say(f"Run {config.name!r} in {store.address}, log in {log}")
         if stop is None:

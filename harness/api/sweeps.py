@@ -27,12 +27,14 @@ Sweep = SweepConfig | str | os.PathLike[str] | Mapping[str, Any]
 StepProgress = Callable[[str, int], Callable[[int], None]]
 
 
-def load_sweep(sweep: Sweep, overrides: Iterable[str] = ()) -> SweepConfig:
+def load_sweep(sweep: Sweep, overrides: str | Iterable[str] = ()) -> SweepConfig:
     """Load a sweep from a YAML file, or from a mapping with the same keys, and check it.
 
     `overrides` change values, as `--set` does: "prefixes.count=100". An invalid sweep raises ConfigError,
     which names the line and what to write instead.
     """
+    if isinstance(overrides, str):
+        overrides = [overrides]
     if isinstance(sweep, Mapping):
         return parse_config(sweep, overrides)
     if isinstance(sweep, SweepConfig):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import model_validator
 
-from harness.config.sections import Enters, Label, Section, Text
+from harness.config.sections import Enters, MethodLabel, Section, Text
 from harness.config.stages import Labels
 
 
@@ -14,7 +14,7 @@ class Import(Section):
     """Texts from a file that continue the prefixes of a stage, one row per prefix. They are cut to
     `generation.max_tokens` tokens and marked as imported."""
 
-    name: Annotated[Label, Enters.RUN]
+    name: Annotated[MethodLabel, Enters.RUN]
     """Name of the method that made them, for reports."""
 
     file: Text

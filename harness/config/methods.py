@@ -16,6 +16,7 @@ from harness.config.sections import (
     Enters,
     Fraction,
     Label,
+    MethodLabel,
     Natural,
     Section,
     Split,
@@ -85,7 +86,7 @@ Parameter = Annotated[
 class Method(Section):
     """A sampling rule, its parameter and, for a basis-aware rule, its number of constraints."""
 
-    name: Annotated[Label | None, Enters.RUN] = None
+    name: Annotated[MethodLabel | None, Enters.RUN] = None
     """Name used in stages, `match` and reports; default: the rule's name."""
 
     rule: Annotated[str, Field(min_length=1, examples=list(builtin_rule_names()))]

@@ -88,7 +88,17 @@ NOT_EMPTY = Field(min_length=1)
 Text = Annotated[str, Field(min_length=1)]
 # Used on command lines and in file names.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=-]*$", max_length=64)]
+RESERVED_LABEL = "human"  # what scores of human text are listed under
+
+
+def _not_reserved(label: str) -> str:
+    if label == RESERVED_LABEL:
+        raise ValueError(f"{label!r} is reserved for what people wrote; choose another name")
+    return label
+
+
 Label = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=96)]
+MethodLabel = Annotated[Label, AfterValidator(_not_reserved)]
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]

@@ -10,14 +10,16 @@ import graphlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, delete, func, select, text, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, canonical_json, sha256_of
+from harness.jobs import Job, canonical_json
 from harness.jobs.rows import PrefixRows
 from harness.store.records import JobState, Resolution
-from harness.store.statements import add_rows, batches, find_keys
+from harness.store.statements import add_rows, batches, find_keys, run_identity_hash
 from harness.store.tables import (
+    DriverRow,
+    InstanceRow,
     JobNeedRow,
     JobRow,
     PrefixRow,
@@ -40,9 +42,21 @@ def lock_plans(connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
 
 
+def forget_empty_run(connection: Connection, run_id: int) -> None:
+    """Remove a run for which nothing was planned, as if it had never been started."""
+    planned = sum(
+        connection.scalar(select(func.count()).where(column == run_id)) or 0
+        for column in (RunJobRow.run_id, InstanceRow.run_id, ResolutionRow.run_id)
+    )
+    if planned:
+        return
+    connection.execute(delete(DriverRow).where(DriverRow.run_id == run_id))
+    connection.execute(delete(RunRow).where(RunRow.id == run_id))
+
+
 def add_run(connection: Connection, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
     """Add a run unless it exists, update its versions and start, and return its id."""
-    identity = sha256_of([name, config])
+    identity = run_identity_hash(name, config)
     row = {"identity": identity, "name": name, "config": dict(config), "versions": dict(versions)}
     add_rows(connection, RunRow, [row])
     statement = (

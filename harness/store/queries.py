@@ -61,19 +61,21 @@ ORDER BY owner, outcome
     ),
     NamedQuery(
         "best",
-        "Which parameter of each method scores best by MAUVE?",
+        "Which parameter of each method has the highest MAUVE, averaged over seeds?",
         """
-SELECT run, stage, model, corpus, method, rule, constraints, parameter, value, low, high
+SELECT run, stage, model, corpus, method, rule, constraints, parameter, seeds, value
 FROM (
-    SELECT scores_view.*,
+    SELECT run_id, run, stage, model, corpus, method, rule, constraints, parameter,
+           count(*) AS seeds, avg(value) AS value,
            rank() OVER (
-               PARTITION BY run_id, stage, model, method, constraints ORDER BY value DESC
+               PARTITION BY run_id, stage, model, method, constraints ORDER BY avg(value) DESC
            ) AS standing
     FROM scores_view
     WHERE name = 'mauve' AND value IS NOT NULL
+    GROUP BY run_id, run, stage, model, corpus, method, rule, constraints, parameter
 ) AS ranked
 WHERE standing = 1
-ORDER BY run, stage, model, value DESC
+ORDER BY run_id, stage, model, value DESC
 """,
     ),
     NamedQuery(

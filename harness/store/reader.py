@@ -19,7 +19,7 @@ from harness.store.addresses import shown
 from harness.store.error_messages import detail_of
 from harness.store.job_reader import JobReader
 from harness.store.records import GeneratedText, Instance, QueryRows, Resolution, Run, StoredPrefixSet
-from harness.store.statements import get_done_keys
+from harness.store.statements import get_done_keys, run_identity_hash
 from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
 from workers.measurement_record import Measurement, concatenate
 
@@ -64,6 +64,12 @@ class Reader(JobReader):
         with self._database.reading() as connection:
             matching = _runs(connection, RunRow.id == name if isinstance(name, int) else RunRow.name == name)
         return matching[0] if matching else None
+
+    def find_run_id(self, name: str, config: Mapping[str, Any]) -> int | None:
+        """The number of the run with this name and configuration, if it was started before."""
+        with self._database.reading() as connection:
+            identity = run_identity_hash(name, config)
+            return connection.scalar(select(RunRow.id).where(RunRow.identity == identity))
 
     def get_run(self, name: str | int) -> Run:
         """The run with that number or name, or an error that lists the runs there are."""

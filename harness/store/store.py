@@ -101,6 +101,12 @@ class Store(Reader):
         with self._database.writing() as connection:
             return plans.add_run(connection, name, config, versions)
 
+    def forget_empty_run(self, run_id: int) -> None:
+        """Remove a run for which nothing was planned; one with a plan stays."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            plans.forget_empty_run(connection, run_id)
+
     def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.
 

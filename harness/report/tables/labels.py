@@ -30,7 +30,10 @@ def distinct(results: Iterable[Result], *, by_role: bool = False) -> list[Result
     by_key: dict[tuple[object, ...], Result] = {}
     for result in results:
         jobs = tuple(seed.score_job for seed in result.seeds)
-        key = (result.model, result.setting, result.prefix_set, jobs, result.asked if by_role else None)
+        # Imports have no setting of their own: two names for one column stay two results.
+        name = result.method if result.is_imported else None
+        role = result.asked if by_role else None
+        key = (result.model, result.setting, result.prefix_set, jobs, name, role)
         by_key.setdefault(key, result)
     return list(by_key.values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +22,9 @@ def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cluster, "connected", connected)
     monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a database may be created."""
+    return tmp_path / "r.db"

@@ -16,11 +16,6 @@ from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "r.db"
-
-
 def hash_of(file: Path) -> str:
     with open_reader(file) as reader:
         return reader.results_hash(reader.get_run("tiny").id)

@@ -86,8 +86,9 @@ def test_a_table_can_be_read_aloud(page: Page) -> None:
     scopes = [one["scope"] for one in page.all("th")]
     assert scopes[: 4 + 3] == ["col"] * 4 + ["row"] * 3
     assert len(page.all("caption")) == len(page.all("table")) == 2
-    assert "MAUVE times 100 with 95% intervals over resampled prefixes. Corresponds to Table 1 of the paper." in (
-        page.text_of("caption")
+    assert (
+        "MAUVE times 100 with 95% intervals over resampled prefixes. Corresponds to Table 1 of the paper."
+        in (page.text_of("caption"))
     )
     [region] = [one for one in page.all("div") if one.get("class") == "scroll"]
     assert (region["role"], region["tabindex"], region["aria-label"]) == ("region", "0", "MAUVE by method")
