@@ -1,7 +1,7 @@
-"""The top floor: plan experiments, keep their results, talk to people.
+"""Plan and run sweeps, store their results, score and report them.
 
-The harness holds the command line, the plans, the database and the reports. It drives `workers`, which run
-the models, and never computes a sampling decision itself: that is the business of `bat`.
+This package has the database, the Ray driver, the reports and the command line. `workers` runs the models,
+and `bat` makes the sampling decisions.
 
 load_sweep      a sweep from a YAML file or a mapping, checked
 plan_sweep      its jobs, and how much work is left
@@ -73,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*(name for name in globals() if name.startswith("__")), *_MODULES})

@@ -202,7 +202,8 @@ def _fetch_commit(name: str, revision: str | None) -> str:
     except Exception as error:
         guess = did_you_mean(name.lower(), EMBEDDED_MODELS)
         raise InvalidInputError(
-            f"The model {name!r} is no embedded model, file or folder, and could not be had from the hub: "
+            f"The model {name!r} is not an embedded model, a file or a folder, and loading it from the hub "
+            "failed: "
             f"{pretrained.describe_hub_error(error, revision)}.{guess} Check the spelling, give a model "
             "folder, set HF_TOKEN for a private or gated model, or HF_HUB_OFFLINE=1 to use earlier downloads "
             "alone."

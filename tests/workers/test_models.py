@@ -247,7 +247,7 @@ def test_a_hub_model_is_pinned_to_its_commit(hub: str, capfd: pytest.CaptureFixt
 
 def test_names_that_nobody_knows(hub: str) -> None:
     message = refusal("org/tinny")
-    assert "'org/tinny' is no embedded model, file or folder" in message
+    assert "'org/tinny' is not an embedded model, a file or a folder" in message
     assert "the hub could not be reached, and no earlier download was found" in message
     assert "HF_TOKEN" in message
     assert "HF_HUB_OFFLINE" in message

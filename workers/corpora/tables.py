@@ -63,7 +63,7 @@ def check_unique(rows: Iterable[Row], key: Callable[[Row], str], what: str) -> N
         first = seen.setdefault(key(row), row.where)
         if first != row.where:
             raise InvalidInputError(
-                f"each {what} must stand once in a file; {row.where} repeats that of {first}. Remove "
+                f"each {what} must occur once in a file; {row.where} repeats that of {first}. Remove "
                 "one of them."
             )
 

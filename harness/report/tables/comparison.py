@@ -193,7 +193,7 @@ def _spread_notes(results: Sequence[Result]) -> list[str]:
             "Imported texts were made elsewhere, not by a model of this sweep. They are cut to as many "
             "tokens as the others."
         )
-    notes.append("Bold marks the highest number, which need not be a shown difference: see the differences.")
+    notes.append("Bold marks the highest number. Whether it differs from the others is a separate question.")
     return notes
 
 
