@@ -21,7 +21,7 @@ def start_worker(
     """Start one actor and return its handle; `options` are Ray's own, such as max_restarts."""
     if num_cpus < 1 or num_gpus < 0:
         raise InvalidInputError(
-            "a worker needs at least one core and no less than no GPU; "
+            "num_cpus must be at least 1 and num_gpus at least 0; "
             f"got num_cpus={num_cpus} and num_gpus={num_gpus}."
         )
     device = "cuda" if num_gpus > 0 else "cpu"

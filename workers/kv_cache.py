@@ -1,7 +1,7 @@
 """A key-value cache that is filled in place.
 
 The stock cache of transformers makes a new copy of itself for every token. On a processor that copying
-soon takes longer than the model; here each layer writes into memory that was set aside at the start. Only
+soon takes longer than the model; here each layer writes into memory that was allocated at the start. Only
 ordinary attention layers are replaced: layers of other kinds (sliding windows, recurrent states) keep the
 cache that transformers made for them.
 """

@@ -1,7 +1,7 @@
 """What a pass over human text leaves behind: a few numbers for each token a person wrote.
 
 They are facts about the model's distribution there (``bat.rules.TokenFacts``), so the parameter at which any
-rule rejects the token follows from them bit for bit, with neither the model nor the distribution at hand.
+rule rejects the token follows from them bit for bit, without the model or the distribution.
 """
 
 from __future__ import annotations

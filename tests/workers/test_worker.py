@@ -127,7 +127,7 @@ def test_actors_answer_as_plain_workers_do(cluster: None) -> None:
 def test_an_actor_needs_a_core() -> None:
     from workers.actors import start_worker
 
-    with pytest.raises(InvalidInputError, match="at least one core"):
+    with pytest.raises(InvalidInputError, match="num_cpus must be at least 1"):
         start_worker(num_cpus=0)
 
 
