@@ -181,7 +181,7 @@ class WorkerActivity:
     """The job that a worker is running, and how its attempts of the last seconds ended."""
 
     worker: str  # its machine and process
-    owner: str  # the driver that hands it jobs
+    owner: str  # its driver
     kind: JobKind | None  # of the running job; None when the worker is idle or gone
     since: datetime | None  # when it started that job
     behind: int  # further jobs in its queue

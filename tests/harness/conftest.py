@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.harness.driver.sweeps import write_corpus
+from harness.driver import cluster
+from tests.harness.driver.sweeps import LocalPool, write_corpus
 from tests.harness.report.finished import run_in_this_process, wider_sweep
 
 
@@ -20,3 +23,15 @@ def text_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory, text_corpus: Path) -> str:
     """The address of a database with one run, "wider", that is done; only to be read."""
     return run_in_this_process(tmp_path_factory.mktemp("runs") / "wider.db", wider_sweep(text_corpus))
+
+
+@pytest.fixture
+def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers in this process."""
+
+    @contextmanager
+    def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(cluster, "connected", connected)
+    monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +19,6 @@ import yaml
 from bat.errors import InvalidInputError
 from harness import cli
 from harness.config import SweepConfig, expand, parse_config, run_identity
-from harness.driver import cluster
 from harness.jobs import ImportedFile, ImportTexts, JobKind, PrefixRange, parse_job
 from harness.planning.import_sweep import ImportOptions, import_sweep, join
 from harness.report.building import build_tables
@@ -393,18 +391,6 @@ def test_the_sweep_in_the_guide_can_be_used() -> None:
     [block] = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
     config = parse_config(yaml.safe_load(block))
     assert [str(each.setting) for each in expand(config)] == ["nucleus=0.95", "imported"]
-
-
-@pytest.fixture
-def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers in this process."""
-
-    @contextmanager
-    def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
-        yield
-
-    monkeypatch.setattr(cluster, "connected", connected)
-    monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())
 
 
 @pytest.fixture

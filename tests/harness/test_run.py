@@ -57,18 +57,6 @@ def db(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'r.db'}"
 
 
-@pytest.fixture
-def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers in this process."""
-
-    @contextmanager
-    def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
-        yield
-
-    monkeypatch.setattr(cluster, "connected", connected)
-    monkeypatch.setattr(cluster, "make_pool", lambda *_: LocalPool())
-
-
 def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as left:
         cli.main(["run", *map(str, arguments)])
