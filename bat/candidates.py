@@ -36,7 +36,7 @@ class CandidateSet:
     threshold: float
     vocabulary_size: int
     programs: int  # linear programs solved
-    refused_by_spreading: int  # tokens rejected by the one matrix product
+    rejected_by_spreading: int  # tokens rejected by the one matrix product
     effort: Effort  # of the programs; seconds are the whole search's
 
     @property
@@ -131,6 +131,6 @@ def find_candidates(
         threshold=tau,
         vocabulary_size=p.size,
         programs=programs,
-        refused_by_spreading=int(rejected),
+        rejected_by_spreading=int(rejected),
         effort=replace(effort, seconds=time.perf_counter() - began),
     )

@@ -41,11 +41,11 @@ class Samples:
     probs: FloatArray  # [B] the token's probability under the model
     thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
     acceptance: npt.NDArray[np.uint8]  # [B] Acceptance
-    refusals: IntArray  # [B] candidates rejected before the token
+    rejections: IntArray  # [B] candidates rejected before the token
     undecided: IntArray  # [B] of those, how many no bound could settle: passed over, not refuted
     programs: IntArray  # [B] linear programs solved, the exact fallback's included
     effort: Efforts  # what those programs cost
-    refused: tuple[tuple[int, ...], ...]  # the tokens rejected, in order
+    rejected_tokens: tuple[tuple[int, ...], ...]  # the tokens rejected, in order
 
 
 def draws_needed(max_tries: int) -> int:
@@ -112,11 +112,11 @@ def _sample_plain(
         probs=probs[np.arange(batch), tokens],
         thresholds=taus,
         acceptance=np.full(batch, Acceptance.THRESHOLD, np.uint8),
-        refusals=np.array([len(refused) for _, refused in drawn], dtype=np.int64),
+        rejections=np.array([len(rejected_tokens) for _, rejected_tokens in drawn], dtype=np.int64),
         undecided=zeros,
         programs=zeros,
         effort=Efforts.of([NO_EFFORT] * batch),
-        refused=tuple(refused for _, refused in drawn),
+        rejected_tokens=tuple(rejected_tokens for _, rejected_tokens in drawn),
     )
 
 
@@ -139,7 +139,7 @@ class _Batch:
         self.acceptance = np.zeros(size, np.uint8)
         self.undecided, self.programs = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.efforts = [NO_EFFORT] * size
-        self.refused: list[list[int]] = [[] for _ in range(size)]
+        self.rejected_tokens: list[list[int]] = [[] for _ in range(size)]
 
     def draw(self, max_tries: int) -> None:
         """Each row draws until a token is accepted or its tries are used up; rows are independent."""
@@ -168,7 +168,7 @@ class _Batch:
                 self.acceptance[row] = Acceptance.CERTIFIED
                 return
             self.undecided[row] += verdict is Verdict.UNDECIDED
-            self.refused[row].append(token)
+            self.rejected_tokens[row].append(token)
             wheel.remove(token)
 
     def fall_back(self, fallback: str, max_tries: int) -> None:
@@ -200,11 +200,11 @@ class _Batch:
             probs=self.probs[np.arange(len(self.tokens)), self.tokens],
             thresholds=self.taus,
             acceptance=self.acceptance,
-            refusals=np.array([len(tokens) for tokens in self.refused], dtype=np.int64),
+            rejections=np.array([len(tokens) for tokens in self.rejected_tokens], dtype=np.int64),
             undecided=self.undecided,
             programs=self.programs,
             effort=Efforts.of(self.efforts),
-            refused=tuple(tuple(tokens) for tokens in self.refused),
+            rejected_tokens=tuple(tuple(tokens) for tokens in self.rejected_tokens),
         )
 
 

@@ -205,13 +205,13 @@ class _Record:
     def __init__(self, rows: int, steps: int) -> None:
         self.lengths = np.zeros(rows, np.int64)
         self.seconds = np.zeros(rows)
-        self.refused: list[list[int]] = [[] for _ in range(rows)]
+        self.rejected_tokens: list[list[int]] = [[] for _ in range(rows)]
         shape = (rows, steps)
         self.token_ids: IdArray = np.zeros(shape, np.int32)
         self.probabilities: SingleArray = np.zeros(shape, np.float32)
         self.thresholds: SingleArray = np.zeros(shape, np.float32)
         self.acceptance: npt.NDArray[np.uint8] = np.zeros(shape, np.uint8)
-        # refusals, undecided, programs, pivots, passes
+        # rejections, undecided, programs, pivots, passes
         self.counts: IdArray = np.zeros((5, *shape), np.int32)
 
     def add(self, rows: npt.NDArray[np.int64], step: int, samples: Samples) -> None:
@@ -220,27 +220,27 @@ class _Record:
         self.thresholds[rows, step] = samples.thresholds
         self.acceptance[rows, step] = samples.acceptance
         effort: Efforts = samples.effort
-        counts = (samples.refusals, samples.undecided, samples.programs, effort.pivots, effort.passes)
+        counts = (samples.rejections, samples.undecided, samples.programs, effort.pivots, effort.passes)
         self.counts[:, rows, step] = np.stack(counts)
         self.seconds[rows] += effort.seconds
         self.lengths[rows] += 1
-        for row, refused in zip(rows.tolist(), samples.refused, strict=True):
-            self.refused[row].extend(refused)
+        for row, rejected_tokens in zip(rows.tolist(), samples.rejected_tokens, strict=True):
+            self.rejected_tokens[row].extend(rejected_tokens)
 
     def trace(self, row: int) -> Trace:
         end = int(self.lengths[row])
-        refusals, undecided, programs, pivots, passes = self.counts[:, row, :end].copy()
+        rejections, undecided, programs, pivots, passes = self.counts[:, row, :end].copy()
         return Trace(
             token_ids=self.token_ids[row, :end].copy(),
             probabilities=self.probabilities[row, :end].copy(),
             thresholds=self.thresholds[row, :end].copy(),
             acceptance=self.acceptance[row, :end].copy(),
-            refusals=refusals,
+            rejections=rejections,
             undecided=undecided,
             programs=programs,
             pivots=pivots,
             passes=passes,
-            refused=np.array(self.refused[row], dtype=np.int32),
+            rejected_tokens=np.array(self.rejected_tokens[row], dtype=np.int32),
         )
 
 

@@ -70,7 +70,7 @@ def tokens_frame(
         texts[name] = pd.Categorical(texts[name], categories=texts[name].dropna().unique())
     decoded = token_columns(traces)
     unknown = np.isnan(decoded["probability"])  # tokens of imported texts, which were sampled elsewhere
-    rejections = decoded.pop("refusals")
+    rejections = decoded.pop("rejections")
     codes = decoded.pop("acceptance")
     acceptance = pd.Categorical.from_codes(codes, categories=list(ACCEPTANCE_NAMES))
     text_of = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])

@@ -55,7 +55,7 @@ class RunOutcome:
         return {
             **{name: getattr(self, name) for name in counts},
             "unresolved": list(self.unresolved),
-            "refused": list(self.unresolvable),
+            "unresolvable": list(self.unresolvable),
             "complete": self.complete,
         }
 

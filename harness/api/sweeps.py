@@ -88,7 +88,7 @@ class SweepPlan:
             "work": [asdict(row) for row in self.work],
             "totals": totals(self.work),
             "unresolved": list(self.unresolved),
-            "refused": dict(self.unresolvable),
+            "unresolvable": dict(self.unresolvable),
         }
 
 

@@ -229,12 +229,12 @@ TOKENS = ExportTable(
         probability=_SINGLE,
         threshold=_SINGLE,
         acceptance=pa.dictionary(pa.int8(), _TEXT),
-        refusals=_INT,
+        rejections=_INT,
         undecided=_INT,
         programs=_INT,
         pivots=_INT,
         passes=_INT,
-        refused=pa.list_(_INT),
+        rejected_tokens=pa.list_(_INT),
     ),
 )
 

@@ -173,7 +173,7 @@ class _Pieces:
                 acceptance=Acceptance(int(trace.acceptance[step])),
                 probability=float(trace.probabilities[step]),
                 threshold=float(trace.thresholds[step]),
-                rejected=tuple(self._name(decode, prefix, token) for token in trace.refused_before(step)),
+                rejected=tuple(self._name(decode, prefix, token) for token in trace.rejected_before(step)),
                 undecided=int(trace.undecided[step]),
             )
             for step, text in enumerate(texts)

@@ -44,7 +44,7 @@ def test_public_names_are_pinned() -> None:
         assert name in dir(bat)
 
 
-def test_an_unknown_name_is_refused() -> None:
+def test_an_unknown_name_is_invalid() -> None:
     with pytest.raises(AttributeError, match="module 'bat' has no attribute 'nucleus'"):
         bat.nucleus  # noqa: B018
 

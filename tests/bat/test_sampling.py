@@ -92,16 +92,18 @@ def test_without_constraints_basis_aware_is_plain() -> None:
     assert (plain.tokens[same] == aware.tokens[same]).all()
 
 
-def test_reports_what_was_refused_on_the_way() -> None:
+def test_reports_what_was_rejected_on_the_way() -> None:
     basis, probs = toy()
     samples = draw(basis, TOY_LOGITS, "ba-epsilon=0.47", 400)
-    refused = samples.refusals > 0
-    assert refused.mean() == pytest.approx(probs[0, 0], abs=0.1)  # token 0 is drawn first a third of the time
-    assert {tokens for tokens, hit in zip(samples.refused, refused, strict=True) if hit} == {(0,)}
+    rejected = samples.rejections > 0
+    assert rejected.mean() == pytest.approx(
+        probs[0, 0], abs=0.1
+    )  # token 0 is drawn first a third of the time
+    assert {tokens for tokens, hit in zip(samples.rejected_tokens, rejected, strict=True) if hit} == {(0,)}
     assert 0 not in samples.tokens
-    assert (samples.programs[refused] >= 1).all()
-    assert (samples.effort.pivots[refused] >= 1).all()
-    untouched = (samples.tokens == 1) & ~refused
+    assert (samples.programs[rejected] >= 1).all()
+    assert (samples.effort.pivots[rejected] >= 1).all()
+    untouched = (samples.tokens == 1) & ~rejected
     assert (samples.programs[untouched] == 0).all()
     assert (samples.undecided == 0).all()
 
@@ -116,8 +118,8 @@ def test_greedy_fallback_after_max_tries() -> None:
     fell_back = samples.acceptance == bat.Acceptance.GREEDY_FALLBACK
     assert fell_back.mean() > 0.5
     assert (samples.tokens == 7).all()
-    assert (samples.refusals[fell_back] == 3).all()
-    assert all(len(set(tokens)) == len(tokens) for tokens in samples.refused)  # without replacement
+    assert (samples.rejections[fell_back] == 3).all()
+    assert all(len(set(tokens)) == len(tokens) for tokens in samples.rejected_tokens)  # without replacement
 
 
 def test_exact_fallback_draws_from_the_candidate_set() -> None:
@@ -151,7 +153,7 @@ def test_rules_that_share_numbers_mostly_agree() -> None:
     numbers = bat.uniforms(keys(200), 0, 11)
     plain = bat.sample(basis, logits, bat.get_rule("epsilon=0.01"), numbers)
     aware = bat.sample(basis, logits, bat.get_rule("ba-epsilon=0.02"), numbers)
-    both = (plain.refusals == 0) & (aware.refusals == 0)
+    both = (plain.rejections == 0) & (aware.rejections == 0)
     assert both.mean() > 0.5
     assert (plain.tokens[both] == aware.tokens[both]).all()
 

@@ -227,7 +227,7 @@ def test_a_database_that_cannot_be_read_is_no_empty_one(
         ),
     ],
 )
-def test_more_constraints_than_a_model_has_are_refused_before_any_work(
+def test_more_constraints_than_a_model_has_are_invalid_before_any_work(
     changes: dict[str, Any], said: str, corpus: Path
 ) -> None:
     config = tiny_sweep(corpus, **changes)

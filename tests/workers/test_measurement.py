@@ -214,7 +214,7 @@ def test_nothing_to_measure_is_an_empty_measurement(fake, documents) -> None:
         (2000, 1, 1500, "reads at most 1024 tokens; document 'd' has 1500"),
     ],
 )
-def test_what_the_model_cannot_read_is_refused(fake, length, token, position, message) -> None:
+def test_what_the_model_cannot_read_is_invalid(fake, length, token, position, message) -> None:
     document = TokenizedDocument("d", np.full(length, token))
     with pytest.raises(InvalidInputError, match=message):
         measure(fake, [document], positions={"d": np.array([position])})

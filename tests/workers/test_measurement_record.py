@@ -122,7 +122,7 @@ def test_ids_of_different_lengths_survive_concatenation() -> None:
     assert joined.document.tolist() == ["d0", "d0", "a much longer id", "another"]
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_what_does_not_fit_together_is_invalid() -> None:
     measurement, _ = measured(random_logits("ordinary", rows=3))
     columns = measurement.to_columns()
     with pytest.raises(InvalidInputError, match="position 1 of document 'd0' more than once"):

@@ -86,7 +86,7 @@ def test_a_model_is_kept_until_another_is_asked_for(monkeypatch: pytest.MonkeyPa
     assert loads == [FAKE.name, "fake:v=300,d=16", FAKE.name]
 
 
-def test_what_is_no_request_is_refused() -> None:
+def test_what_is_no_request_is_invalid() -> None:
     with pytest.raises(InvalidInputError, match=r"a worker answers requests .* got 'hello'"):
         Worker("cpu").answer("hello")  # type: ignore[arg-type]
 
@@ -117,7 +117,7 @@ def test_actors_answer_as_plain_workers_do(cluster: None) -> None:
         assert answer.model.device == "cpu", kind
         assert content(answer.value) == content(plain.answer(request).value), kind
 
-    # A worker's refusal reaches the driver as what it was, and leaves the actor alive.
+    # A worker's error reaches the driver as what it was, and leaves the actor alive.
     broken = submit(actors[0], generate_request(ModelRequest("fake:fail_at=1")))
     with pytest.raises(RuntimeError, match="forward pass"):
         ray.get(broken, timeout=400)

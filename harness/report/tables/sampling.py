@@ -28,7 +28,7 @@ _COLUMNS = {
     "by threshold": "accepted-threshold",
     "by certificate": "accepted-certificate",
     "by fallback": "",  # the sum of two scores
-    "rejected per token": "refusals",
+    "rejected per token": "rejections",
     "undecided per token": "undecided",
     "programs per token": "programs",
     "pivots per program": "pivots",

@@ -53,7 +53,7 @@ def changed(*replacements: tuple[str, str]) -> str:
     return text
 
 
-def refusal(folder: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
+def complaint(folder: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
     """What is said of a sweep that cannot be used, a line for each mistake; the file is `sweep.yaml`."""
     (folder / "sweep.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

@@ -47,8 +47,8 @@ def store(tmp_path: Path) -> Store:
 
 def first_token(trace: Trace) -> Trace:
     """The trace as if the text had ended with its first token."""
-    kept = {name: getattr(trace, name)[:1] for name in Trace.__slots__ if name != "refused"}
-    return Trace(**kept, refused=trace.refused[: int(trace.refusals[0])])
+    kept = {name: getattr(trace, name)[:1] for name in Trace.__slots__ if name != "rejected_tokens"}
+    return Trace(**kept, rejected_tokens=trace.rejected_tokens[: int(trace.rejections[0])])
 
 
 def counts(driver: Driver) -> dict[JobKind, tuple[int, int]]:
@@ -132,10 +132,10 @@ def test_two_drivers_together_find_out_what_is_decided(store: Store, corpus: Pat
 def test_a_parameter_that_cannot_be_resolved_is_reported_and_the_rest_is_done(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise InvalidInputError("the rate must lie in [0, 0.5].")
 
-    monkeypatch.setattr(resolve, "parameter_at_rate", refuse)
+    monkeypatch.setattr(resolve, "parameter_at_rate", fail)
     methods = [{"rule": "eta", "parameter": 0.01}, {"rule": "top-k", "parameter": {"hrr": 0.9}}]
     notes: list[str] = []
     driver = make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool, note=notes.append)
@@ -356,7 +356,7 @@ def test_leaving_at_once_gives_leases_back(store: Store, corpus: Path) -> None:
     assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
 
 
-def test_a_worker_with_other_weights_is_refused(store: Store, corpus: Path) -> None:
+def test_a_worker_with_other_weights_is_invalid(store: Store, corpus: Path) -> None:
     driver = make_driver(store, tiny_sweep(corpus), LocalPool)
     materials = driver.materials
     card = materials.card(materials.config.models[0])

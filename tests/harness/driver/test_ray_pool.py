@@ -240,15 +240,15 @@ def test_a_score_leaves_the_model_at_hand(fake: FakeRay, busy: RayPool) -> None:
 def test_a_cluster_on_which_nothing_starts_is_given_up(fake: FakeRay) -> None:
     pool = RayPool(2)
 
-    def refuse() -> None:
+    def fail() -> None:
         missing = "ModuleNotFoundError: No module named 'harness'"
         broken = task_error(RuntimeError("no import"), f"Traceback of many lines\n{missing}")
         fake.there |= {f"location-{actor.number}-0": of_ray.ActorDiedError(broken) for actor in fake.started}
 
     for _ in range(2):
-        refuse()
+        fail()
         assert pool.wait(0) == []
-    refuse()
+    fail()
     with pytest.raises(ClusterError, match="No module named 'harness'") as found:
         pool.wait(0)
     assert "Traceback" not in str(found.value)
