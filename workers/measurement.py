@@ -37,7 +37,7 @@ def measure(
     documents: Sequence[TokenizedDocument],
     *,
     positions: Positions | None = None,
-    basis_sizes: Sequence[int] = (20,),
+    constraints: Sequence[int] = (20,),
     tolerance: float = 1e-6,
     batch_size: int = DOCUMENTS_PER_BATCH,
     threads: int | None = None,
@@ -47,13 +47,13 @@ def measure(
 
     Rows come in the order of the documents, then of the positions. Documents without positions are passed
     over, and so are positions of other documents: shards may share one draw. Critical thresholds are closed
-    to ``tolerance`` for each of the ``basis_sizes``; without any, only plain rules can be asked about
+    to ``tolerance`` for each of the ``constraints``; without any, only plain rules can be asked about
     afterwards. ``progress`` is told how many positions are done.
     """
     drawn = draw_positions(documents) if positions is None else positions
     reading = read(language_model, documents, drawn, batch_size)
     workers = usable_threads(threads)
-    bases = {size: language_model.basis(size) for size in sorted(set(basis_sizes))}
+    bases = {size: language_model.basis(size) for size in sorted(set(constraints))}
     looking = ThreadPoolExecutor(workers)
     try:
         parts: list[Measurement] = []

@@ -78,7 +78,7 @@ class MeasureRequest(ModelTask[Measurement]):
 
     documents: tuple[TokenizedDocument, ...]
     positions: Positions
-    basis_sizes: tuple[int, ...] = (20,)
+    constraints: tuple[int, ...] = (20,)
     tolerance: float = 1e-6
     batch_size: int = DOCUMENTS_PER_BATCH
 
@@ -87,7 +87,7 @@ class MeasureRequest(ModelTask[Measurement]):
             worker.load(self.model),
             self.documents,
             positions=self.positions,
-            basis_sizes=self.basis_sizes,
+            constraints=self.constraints,
             tolerance=self.tolerance,
             batch_size=self.batch_size,
             threads=worker.threads,

@@ -10,10 +10,11 @@ from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.sections import (
     DISTINCT,
     Added,
-    BasisSizes,
+    ConstraintCounts,
     Dtype,
     Enters,
     Fallback,
+    Formerly,
     Label,
     Natural,
     Positive,
@@ -130,7 +131,7 @@ class Measurement(Section):
     per_document: Positive = 4
     """Maximum number of tokens per document, because tokens of the same document are correlated."""
 
-    basis_sizes: BasisSizes = (DEFAULT_CONSTRAINTS,)
+    constraints: Annotated[ConstraintCounts, Formerly("basis_sizes")] = (DEFAULT_CONSTRAINTS,)
     """The numbers of constraints for which basis-aware rules are measured. Each adds one linear program per
     token."""
 

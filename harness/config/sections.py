@@ -9,11 +9,12 @@ Every key belongs to one of three groups (`Enters`):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bat.acceptance import Fallback as Fallback
 from bat.solvers import SOLVER_NAMES, check_solver
@@ -41,6 +42,14 @@ class Added:
     resumed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Formerly:
+    """Marks a key that was renamed: sweeps may still use the old name, and identities keep it, so older runs
+    can be resumed."""
+
+    name: str
+
+
 class Section(BaseModel):
     """A section of a sweep: frozen, without unknown keys, and values keep their type."""
 
@@ -64,6 +73,27 @@ class Section(BaseModel):
     def enters_of(cls, field: str) -> Enters:
         """Return the group of a field: its own mark or, by default, that of the section."""
         return next((mark for mark in cls.marks_of(field) if isinstance(mark, Enters)), cls.enters)
+
+    @classmethod
+    def former_names(cls) -> dict[str, str]:
+        """The old names of renamed fields, each with the field's name."""
+        return {
+            mark.name: field
+            for field in cls.model_fields
+            for mark in cls.marks_of(field)
+            if isinstance(mark, Formerly)
+        }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, data: Any) -> Any:
+        former = cls.former_names()
+        if not isinstance(data, Mapping) or former.keys().isdisjoint(data):
+            return data
+        for old, new in former.items():
+            if old in data and new in data:
+                raise ValueError(f"{new!r} and its old name {old!r} must not both be set; keep {new!r}")
+        return {former.get(key, key): value for key, value in data.items()}
 
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -104,7 +134,7 @@ Natural = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]
-BasisSizes = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
+ConstraintCounts = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
 
 # Plug-ins can add to these, so the JSON Schema lists the built-in ones as examples only.
 Solver = Annotated[str, Field(examples=list(SOLVER_NAMES)), AfterValidator(check_solver)]

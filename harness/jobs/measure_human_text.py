@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bat.errors import InvalidInputError
 from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
 from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
+from harness.jobs.records import stored_as
 from harness.jobs.rows import MeasurementRows
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
     corpus: CorpusIdentity
     documents: tuple[str, ...]  # ids
     positions: DrawnPositions
-    basis_sizes: tuple[int, ...]  # numbers of constraints
+    constraints: tuple[int, ...] = stored_as("basis_sizes")  # numbers of constraints
     tolerance: float
     batch_size: int
 
@@ -65,7 +66,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
                 corpus=text.corpus,
                 documents=tuple(document.id for document in text.documents[start:stop]),
                 positions=positions,
-                basis_sizes=tuple(sorted(options.basis_sizes)),
+                constraints=tuple(sorted(options.constraints)),
                 tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
             )
@@ -81,7 +82,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
 
     @property
     def programs(self) -> float:
-        return float(self.units * len(self.basis_sizes))
+        return float(self.units * len(self.constraints))
 
     def time_unit(self, trial: Trial) -> float:
         text = trial.human_text(self.model)
@@ -115,7 +116,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
             inputs.model_request(self.model),
             documents,
             {document.id: text.positions[document.id] for document in documents},
-            self.basis_sizes,
+            self.constraints,
             self.tolerance,
             batch_size,
         )

@@ -1,8 +1,8 @@
 """A frozen dataclass as JSON and back: how typed specifications are stored.
 
-Every field becomes a key with the same name. A field whose default is None is left out while it is None; a
-field without a default is always written, even if it is None. Job ids are hashes of this JSON, so a field
-that is added later must default to None.
+Every field becomes a key with its own name, or with the older name that `stored_as` gives. A field whose
+default is None is left out while it is None; a field without a default is always written, even if it is None.
+Job ids are hashes of this JSON, so a field that is added later must default to None.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from bat.errors import InvalidInputError
 Record = TypeVar("Record")
 
 
+def stored_as(key: str) -> Any:
+    """A field that was renamed: its key in the JSON stays what it was, and so do the ids."""
+    return dataclasses.field(metadata={"key": key})
+
+
 def to_json(record: Any) -> dict[str, Any]:
     """The record as JSON values."""
     written = {}
@@ -26,7 +31,7 @@ def to_json(record: Any) -> dict[str, Any]:
         value = getattr(record, field.name)
         if value is None and field.default is None:
             continue
-        written[field.name] = _to_json_value(value)
+        written[_key(field)] = _to_json_value(value)
     return written
 
 
@@ -40,14 +45,17 @@ def _to_json_value(value: Any) -> Any:
 
 def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
     """The record from its JSON; InvalidInputError if a key is missing or unknown."""
-    field_types = _types(cast(Any, record))
-    unknown = sorted(data.keys() - field_types.keys())
+    fields = _fields_by_key(cast(Any, record))
+    unknown = sorted(data.keys() - fields.keys())
     if unknown:
         raise InvalidInputError(
             f"{record.__name__} has no field {unknown[0]!r}. A newer bat-harness may have written it: "
             "use that one."
         )
-    values = {name: _from_json_value(field_types[name], value) for name, value in data.items()}
+    values = {}
+    for key, value in data.items():
+        name, kind = fields[key]
+        values[name] = _from_json_value(kind, value)
     try:
         return record(**values)
     except TypeError as error:
@@ -67,6 +75,12 @@ def _from_json_value(kind: Any, value: Any) -> Any:
 
 
 @functools.cache
-def _types(record: Any) -> dict[str, Any]:
+def _fields_by_key(record: Any) -> dict[str, tuple[str, Any]]:
+    """The name and the type of the field with each key."""
     hints = typing.get_type_hints(record)
-    return {field.name: hints[field.name] for field in dataclasses.fields(record)}
+    return {_key(field): (field.name, hints[field.name]) for field in dataclasses.fields(record)}
+
+
+def _key(field: dataclasses.Field[Any]) -> str:
+    key: str = field.metadata.get("key", field.name)
+    return key

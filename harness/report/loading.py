@@ -185,7 +185,7 @@ class _LoadedRun:
             if jobs and self.reader.done_ids(jobs) == set(jobs):
                 spec = self.reader.parsed_jobs(jobs[:1])[jobs[0]]
                 assert isinstance(spec, MeasureHumanText)
-                yield Measured(instance.model, spec.basis_sizes, jobs, self.run.id)
+                yield Measured(instance.model, spec.constraints, jobs, self.run.id)
 
 
 def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:

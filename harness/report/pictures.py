@@ -64,8 +64,8 @@ def _curves(sources: Sources, measured: Measured) -> list[Curve]:
     curves = []
     for rule in _CURVES:
         curves.append(rejection_curve(measurement, rule, replicates=_REPLICATES))
-        if measured.basis_sizes:
-            constraints = max(measured.basis_sizes)
+        if measured.constraints:
+            constraints = max(measured.constraints)
             curves.append(
                 rejection_curve(measurement, f"ba-{rule}", None, constraints, replicates=_REPLICATES)
             )

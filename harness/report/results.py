@@ -80,7 +80,7 @@ class Measured:
     """Human text that a model has measured, for rejection rates."""
 
     model: str
-    basis_sizes: tuple[int, ...]
+    constraints: tuple[int, ...]
     jobs: tuple[str, ...]
     run_id: int = 0
 
@@ -137,7 +137,7 @@ class Sources:
         matching = [
             measured
             for measured in self.results.measured
-            if measured.model == result.model and (constraints is None or constraints in measured.basis_sizes)
+            if measured.model == result.model and (constraints is None or constraints in measured.constraints)
         ]
         if not matching:
             return None

@@ -30,7 +30,7 @@ def generate_request(model: ModelRequest = FAKE, rule: str = "ba-eta=0.1") -> Ge
 def measure_request() -> MeasureRequest:
     generator = np.random.default_rng(2)
     documents = tuple(TokenizedDocument(f"d{k}", generator.integers(0, 250, 60)) for k in range(3))
-    return MeasureRequest(FAKE, documents, draw_positions(documents, 6, 2), basis_sizes=(4,))
+    return MeasureRequest(FAKE, documents, draw_positions(documents, 6, 2), constraints=(4,))
 
 
 REQUESTS = {

@@ -106,9 +106,9 @@ def _further_rules(sources: Sources, model: str) -> list[str]:
 def _table(sources: Sources, name: str, measured: Measured) -> Table:
     measurement = sources.measurement(measured)
     columns = [
-        (rule if count is None or len(measured.basis_sizes) == 1 else f"{rule} (c={count})", rule, count)
+        (rule if count is None or len(measured.constraints) == 1 else f"{rule} (c={count})", rule, count)
         for rule in (*RULES, *_further_rules(sources, measured.model))
-        for count in (measured.basis_sizes if get_rule_form(rule).basis_aware else (None,))
+        for count in (measured.constraints if get_rule_form(rule).basis_aware else (None,))
     ]
     by_column = [
         parameters_at_rates(measurement, rule, RATES, constraints or 0, replicates=REPLICATES)
@@ -132,7 +132,7 @@ def _table(sources: Sources, name: str, measured: Measured) -> Table:
         "or as little.",
         columns=("rejected", *(heading for heading, _, _ in columns)),
         rows=tuple(rows),
-        notes=tuple(_reach_notes(measurement, measured.basis_sizes)),
+        notes=tuple(_reach_notes(measurement, measured.constraints)),
         paper=f"{paper.SOURCES['rejection']} of the paper",
     )
 

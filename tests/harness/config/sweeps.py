@@ -22,7 +22,7 @@ corpus:
 generation:
   seeds: [0, 1]
 measurement:
-  basis_sizes: [20, 30]
+  constraints: [20, 30]
 methods:
   - rule: eta  # line 13
     parameter: {best: {split: validation, among: [0.001, 0.002]}}

@@ -129,9 +129,9 @@ def test_rates_must_be_measured_for_the_same_model(tmp_path: Path) -> None:
 
 
 def test_rates_must_be_measured_for_the_sizes_used(tmp_path: Path) -> None:
-    assert complaint(tmp_path, changed(("basis_sizes: [20, 30]", "basis_sizes: 20"))) == [
+    assert complaint(tmp_path, changed(("\n  constraints: [20, 30]", "\n  constraints: 20"))) == [
         "sweep.yaml line 15: methods[1]: its parameter needs rejection rates with 30 constraints, but "
-        "measurement.basis_sizes is [20]. Add 30 to it."
+        "measurement.constraints is [20]. Add 30 to it."
     ]
 
 

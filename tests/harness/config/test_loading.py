@@ -163,8 +163,8 @@ def test_an_unknown_key_is_invalid_with_the_nearest_one(tmp_path: Path, expected
             "line 16: methods[1].parameter.match: only basis-aware rules are matched to another method; got ",
         ),
         (
-            "constraints: [20, 30]",
-            "constraints: [20, -1]",
+            "    constraints: [20, 30]",
+            "    constraints: [20, -1]",
             "methods[1].constraints[1] must be greater than or",
         ),
         ("kind: measure", "kind: measured", "line 27: stages[1].kind must be 'measure' or 'generate'; got "),

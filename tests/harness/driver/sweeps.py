@@ -55,7 +55,7 @@ def tiny_sweep(corpus: Path, model: str = "fake:v=300,d=8", **changes: Any) -> S
             "corpus": {"name": str(corpus)},
             "prefixes": {"count": 6, "tokens": 5, "min_continuation_tokens": 6, "shard_size": 3},
             "generation": {"max_tokens": 6, "batch_size": 2},
-            "measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4], "shard_size": 2},
+            "measurement": {"tokens": 12, "per_document": 3, "constraints": [4], "shard_size": 2},
             "features": {"model": "fake:v=300,d=8", "max_tokens": 16, "shard_size": 3, "batch_size": 2},
             "scoring": {"mauve": {"kmeans_seeds": [25], "kmeans_redo": 1}, "resamples": 4},
             "methods": [
