@@ -46,14 +46,14 @@ def encode_continuations(
     longest = max(map(len, prefixes), default=0) + max_tokens
     wholes = [prefix + text for prefix, text in zip(prefix_texts, texts, strict=True)]
     leading = len(leading_ids(tokenizer))
-    found = []
+    texts_as_ids = []
     for before, whole, text in zip(prefixes, encode_openings(tokenizer, wholes, longest), texts, strict=True):
         ids = whole[len(before) :]
         if whole[: len(before)] != before:
             # The last token of the prefix and the first of the text would be one.
             ids = encode_openings(tokenizer, [text], max_tokens)[0][leading:]
-        found.append(ids[:max_tokens])
-    return found
+        texts_as_ids.append(ids[:max_tokens])
+    return texts_as_ids
 
 
 def given_prefixes(

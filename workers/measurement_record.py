@@ -165,7 +165,7 @@ class Measurement:
             else:
                 known = [*_names(cls), *(f"{column}_20" for column in _names(Thresholds))]
                 raise InvalidInputError(f"a measurement has no column {name!r}.{did_you_mean(name, known)}")
-        thresholds = {size: _build(Thresholds, found, f"_{size}") for size, found in by_size.items()}
+        thresholds = {size: _build(Thresholds, columns, f"_{size}") for size, columns in by_size.items()}
         return _build(cls, own, "", thresholds=thresholds)
 
 

@@ -168,9 +168,9 @@ def _model_folder(name: str) -> Path:
     if path.suffix.lower() == ".gguf":
         return _convert(path)
     if not path.is_dir():
-        found = "is a file of another kind" if path.exists() else "does not exist"
+        problem = "is a file of another kind" if path.exists() else "does not exist"
         raise InvalidInputError(
-            f"A model's path must name a model folder or a .gguf file, but {name!r} {found}. "
+            f"A model's path must name a model folder or a .gguf file, but {name!r} {problem}. "
             "Check the spelling."
         )
     if not (path / "config.json").is_file():
@@ -239,8 +239,8 @@ def _context_length(model: PreTrainedModel) -> int:
 def _end_tokens(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, vocabulary_size: int
 ) -> tuple[int, ...]:
-    found: set[object] = {tokenizer.eos_token_id, tokenizer.get_vocab().get(_DOCUMENT_END)}
+    tokens: set[object] = {tokenizer.eos_token_id, tokenizer.get_vocab().get(_DOCUMENT_END)}
     for settings in (model.config, model.config.get_text_config(), model.generation_config):
         named = getattr(settings, "eos_token_id", None)
-        found.update(named if isinstance(named, list | tuple) else [named])
-    return tuple(sorted(token for token in found if isinstance(token, int) and 0 <= token < vocabulary_size))
+        tokens.update(named if isinstance(named, list | tuple) else [named])
+    return tuple(sorted(token for token in tokens if isinstance(token, int) and 0 <= token < vocabulary_size))

@@ -49,8 +49,8 @@ class Trace:
     def rejected_before(self, position: int) -> list[int]:
         """The tokens passed over before the token at `position`, in order."""
         start = int(self.rejections[:position].sum())
-        found: list[int] = self.rejected_tokens[start : start + int(self.rejections[position])].tolist()
-        return found
+        rejected: list[int] = self.rejected_tokens[start : start + int(self.rejections[position])].tolist()
+        return rejected
 
 
 # The columns that are zero for every token accepted at once.

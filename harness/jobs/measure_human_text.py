@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from bat.errors import InvalidInputError
 from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
 from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
-from harness.jobs.records import stored_as
+from harness.jobs.records import StoredAs
 from harness.jobs.rows import MeasurementRows
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
     corpus: CorpusIdentity
     documents: tuple[str, ...]  # ids
     positions: DrawnPositions
-    constraints: tuple[int, ...] = stored_as("basis_sizes")  # numbers of constraints
+    constraints: Annotated[tuple[int, ...], StoredAs("basis_sizes")]  # numbers of constraints
     tolerance: float
     batch_size: int
 

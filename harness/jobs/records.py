@@ -1,6 +1,6 @@
 """A frozen dataclass as JSON and back: how typed specifications are stored.
 
-Every field becomes a key with its own name, or with the older name that `stored_as` gives. A field whose
+Every field becomes a key with its own name, or with the older name that `StoredAs` gives. A field whose
 default is None is left out while it is None; a field without a default is always written, even if it is None.
 Job ids are hashes of this JSON, so a field that is added later must default to None.
 """
@@ -19,19 +19,21 @@ from bat.errors import InvalidInputError
 Record = TypeVar("Record")
 
 
-def stored_as(key: str) -> Any:
-    """A field that was renamed: its key in the JSON stays what it was, and so do the ids."""
-    return dataclasses.field(metadata={"key": key})
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredAs:
+    """Annotates a field that was renamed: its key in the JSON stays what it was, and so do the ids."""
+
+    key: str
 
 
 def to_json(record: Any) -> dict[str, Any]:
     """The record as JSON values."""
     written = {}
-    for field in dataclasses.fields(record):
+    for key, (field, _) in _fields_by_key(cast(Any, type(record))).items():
         value = getattr(record, field.name)
         if value is None and field.default is None:
             continue
-        written[_key(field)] = _to_json_value(value)
+        written[key] = _to_json_value(value)
     return written
 
 
@@ -54,8 +56,8 @@ def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
         )
     values = {}
     for key, value in data.items():
-        name, kind = fields[key]
-        values[name] = _from_json_value(kind, value)
+        field, kind = fields[key]
+        values[field.name] = _from_json_value(kind, value)
     try:
         return record(**values)
     except TypeError as error:
@@ -75,12 +77,14 @@ def _from_json_value(kind: Any, value: Any) -> Any:
 
 
 @functools.cache
-def _fields_by_key(record: Any) -> dict[str, tuple[str, Any]]:
-    """The name and the type of the field with each key."""
-    hints = typing.get_type_hints(record)
-    return {_key(field): (field.name, hints[field.name]) for field in dataclasses.fields(record)}
-
-
-def _key(field: dataclasses.Field[Any]) -> str:
-    key: str = field.metadata.get("key", field.name)
-    return key
+def _fields_by_key(record: Any) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    """The field with each key, and its type."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    fields = {}
+    for field in dataclasses.fields(record):
+        key, kind = field.name, hints[field.name]
+        if typing.get_origin(kind) is typing.Annotated:
+            kind, stored = typing.get_args(kind)
+            key = stored.key
+        fields[key] = (field, kind)
+    return fields
