@@ -9,3 +9,8 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPE_NAMES: tuple[Dtype, ...] = get_args(Dtype)
+
+FAKE_MODEL = "fake"  # alone, or before its recipe: fake:v=1000,d=16
+EMBEDDED_MODEL_NAMES = ("smollm2-135m",)
+HUB_CORPUS = "datasets:"  # before the name of a dataset
+BUILT_IN_CORPORA = ("openwebtext", "news", "movie-reviews")

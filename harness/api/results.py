@@ -15,26 +15,23 @@ from harness.api.estimates import estimate_rows
 from harness.api.frames import settings_frame, to_frame, tokens_frame, with_types
 from harness.api.human_text import MeasuredText, check_constraints, curve_rows, measured_texts
 from harness.api.queries import Choice, Condition, as_list
-from harness.api.runs import RunName, choose_run, choose_runs, list_runs
+from harness.api.runs import RunName, choose_runs, list_runs
 from harness.report.tables.rejection import REPLICATES, RULES
 from harness.store import Reader, Run, open_reader
-
-ALL = "all"
 
 
 def open_results(db: str | os.PathLike[str], run: RunName | Iterable[str | int] = None) -> RunResults:
     """Open the results of a run as DataFrames; a sweep can be running at the same time.
 
-    `db` is a URL or the path of an SQLite file. `run` is the name or number of a run, a list of them, or
-    "all"; default: the latest run.
+    `db` is a URL or the path of an SQLite file. `run` is the name or number of a run (or NAME#NUMBER), a
+    list of them, or "all"; default: the latest run.
 
         results = harness.open_results("demo.db")
         results.scores()
     """
     reader = open_reader(db)
     try:
-        all_runs = reader.runs() or [choose_run(reader)] if run == ALL else None
-        return RunResults(reader, all_runs or choose_runs(reader, run))
+        return RunResults(reader, choose_runs(reader, run))
     except BaseException:
         reader.close()
         raise
@@ -87,20 +84,26 @@ class RunResults:
         return tuple(run.id for run in self._runs)
 
     def runs(self) -> pd.DataFrame:
-        """The runs: name, when they were started, and how many jobs are done, waiting, failed..."""
+        """The runs: name, state, when they were started, the revision of their local files, their tags, and
+        how many jobs are done, waiting, failed..."""
         counts = ("done", "leased", "waiting", "failed", "total")
+        names = ("run_id", "run", "state", "created_at", "started_at", "configuration", "revision", "tags")
         rows = [
             (
                 summary.run.id,
                 summary.run.name,
+                summary.state.value,
                 summary.run.created_at,
                 summary.run.started_at,
+                summary.run.configuration_hash,
+                summary.run.revision,
+                ", ".join(summary.run.tags),
                 *(getattr(summary, name) for name in counts),
             )
             for summary in list_runs(self._reader)
             if summary.run.id in self.run_ids
         ]
-        return pd.DataFrame(rows, columns=["run_id", "run", "created_at", "started_at", *counts])
+        return pd.DataFrame(rows, columns=[*names, *counts])
 
     def scores(
         self, *, score: Choice = None, method: Choice = None, model: Choice = None, stage: Choice = None
@@ -226,7 +229,7 @@ class RunResults:
         """The rows of a SELECT statement; `:name` stands for a parameter.
 
         Tables and views are described in docs/database.md. A query sees all runs of the database: select by
-        `run_id`, which every view but attempts_view has.
+        `run_id`, which every view has.
         """
         queries.check_read_only(query)
         with self._reader.query(query, parameters) as answer:

@@ -13,8 +13,8 @@ from harness.api.sweeps import Sweep, load_sweep
 from harness.config import SweepConfig
 from harness.driver.log import log_to_file
 from harness.driver.stopping import Stop
-from harness.planning.finished import is_finished, stored_identity
-from harness.store import FailedJob, Progress, RetryPolicy, Store, open_store
+from harness.planning.finished import SweepStart, find_start, is_finished
+from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, open_store
 from harness.versions import library_versions
 
 if TYPE_CHECKING:  # these import torch and Ray
@@ -81,7 +81,8 @@ def run_sweep(
                connects to a cluster; if this process is connected to Ray already, that connection is used
     workers    number of workers; default: as many as fit
     ship_code  send this project's code to the cluster
-    replan     plan again even if the sweep is done, in case models or text changed
+    replan     plan again even if the sweep is done, in case models or text of the hub changed; changes to
+               local files are always noticed, and start a new run
     progress   called about twice a second with the counts of each kind of job
     step       called with the name of each step before the first job starts
     note       called with sentences such as how a parameter was resolved
@@ -94,14 +95,25 @@ def run_sweep(
     say = note or _ignore
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with open_store(db, retry=retry) as store, ExitStack() as listening:
-        identity = stored_identity(config)
-        before = store.find_run_id(config.name, identity)
-        if before is not None and not replan and is_finished(store, before):
-            return RunOutcome(before, config.name, store.address)
-        run_id = store.add_run(config.name, identity, library_versions())
+        start = find_start(store, config)
+        for sentence in start.missing:
+            say(sentence)
+        if start.run is not None and not replan and is_finished(store, start.run.id):
+            if start.later:
+                say(f"The files of this sweep are those of {start.run.label}, which is now the latest run.")
+            _keep_up(store, start, start.run)
+            return RunOutcome(start.run.id, config.name, store.address)
+        run_id = store.add_run(config.name, start.identity, library_versions(), start.inputs)
         # A sweep that fails before anything is planned, by a wrong model name for one, leaves no trace.
         listening.callback(store.forget_empty_run, run_id)
         log = log_to_file(store.address, config.name)
+        for sentence in start.changes:
+            say(sentence)
+        if start.earlier is not None and start.changes:
+            say(
+                f"Starting a new run, {config.name}#{run_id}, which shares the jobs that did not change. "
+                f"{start.earlier.label} keeps its results."
+            )
         say(f"Run {config.name!r} in {store.address}, log in {log}")
         if stop is None:
             stop = listening.enter_context(Stop().listening(lambda: say(_STOPPING)))
@@ -119,6 +131,14 @@ def run_sweep(
             log=log,
             **counts,
         )
+
+
+def _keep_up(store: Store, start: SweepStart, run: Run) -> None:
+    """Record what was seen of the files of a finished run, and that it is the one that is current now."""
+    if start.inputs != run.inputs and not start.missing:
+        store.record_inputs(run.id, start.inputs)
+    if start.later:
+        store.touch_run(run.id)
 
 
 @dataclass(frozen=True)

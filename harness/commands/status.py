@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def status(
     run: options.RunName = None,
     db: options.Database = options.DEFAULT_DATABASE,
-    runs: Annotated[bool, typer.Option("--runs", help="List all runs.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List all runs, as `runs list` does.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")] = False,
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How often --watch refreshes.")
@@ -100,20 +100,7 @@ def _list_runs(reader: Reader, *, as_json: bool) -> None:
 
     summaries = list_runs(reader)
     if as_json:
-        records = [
-            {
-                "id": summary.run.id,
-                "name": summary.run.name,
-                "created_at": summary.run.created_at.isoformat(),
-                "started_at": summary.run.started_at.isoformat(),
-                **{
-                    state: getattr(summary, state)
-                    for state in ("done", "leased", "waiting", "failed", "total")
-                },
-            }
-            for summary in summaries
-        ]
-        typer.echo(json.dumps(records, indent=2))
+        typer.echo(json.dumps([summary.as_record() for summary in summaries], indent=2))
     elif summaries:
         get_console().print(runs_table(summaries))
     else:

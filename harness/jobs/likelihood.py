@@ -63,7 +63,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
         return self.prefixes.set
 
     def describe(self) -> str:
-        return f"measured human text, {len(self.prefixes)} documents, {self.model.name}"
+        return f"measured human text, {len(self.prefixes)} documents, {self.model.shown}"
 
     @property
     def units(self) -> int:

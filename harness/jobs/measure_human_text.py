@@ -74,7 +74,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
         ]
 
     def describe(self) -> str:
-        return f"measured human text, {len(self.documents)} documents, {self.model.name}"
+        return f"measured human text, {len(self.documents)} documents, {self.model.shown}"
 
     @property
     def units(self) -> int:

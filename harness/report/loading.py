@@ -102,7 +102,7 @@ class _LoadedRun:
             if first != model:
                 raise InvalidInputError(
                     f"a report must have one version of each model; run {self.run.name!r} has texts of "
-                    f"{model.name} with weights {first.weights[:12]} and {model.weights[:12]}, "
+                    f"{model.shown} with weights {first.weights[:12]} and {model.weights[:12]}, "
                     "from two revisions. Run each revision as a sweep of its own."
                 )
 

@@ -14,12 +14,20 @@ from sqlalchemy.exc import DBAPIError
 from bat.errors import InvalidInputError
 from harness.jobs.rows import PrefixEntry
 from harness.scoring.scores import StoredScore
-from harness.store import hashing, instances, result_rows
+from harness.store import hashing, instances, result_rows, runs
 from harness.store.addresses import shown
 from harness.store.error_messages import detail_of
 from harness.store.job_reader import JobReader
-from harness.store.records import GeneratedText, Instance, QueryRows, Resolution, Run, StoredPrefixSet
-from harness.store.statements import get_done_keys, run_identity_hash
+from harness.store.records import (
+    GeneratedText,
+    Instance,
+    LocalInput,
+    QueryRows,
+    Resolution,
+    Run,
+    StoredPrefixSet,
+)
+from harness.store.statements import get_done_keys
 from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
 from workers.measurement_record import Measurement, concatenate
 
@@ -57,18 +65,21 @@ class Reader(JobReader):
     def runs(self) -> list[Run]:
         """All runs, the latest started first."""
         with self._database.reading() as connection:
-            return _runs(connection)
+            return runs.read(connection)
 
     def find_run(self, name: str | int) -> Run | None:
         """The run with that number, or the latest run with that name."""
         with self._database.reading() as connection:
-            matching = _runs(connection, RunRow.id == name if isinstance(name, int) else RunRow.name == name)
+            is_it = RunRow.id == name if isinstance(name, int) else RunRow.name == name
+            matching = runs.read(connection, is_it)
         return matching[0] if matching else None
 
-    def find_run_id(self, name: str, config: Mapping[str, Any]) -> int | None:
-        """The number of the run with this name and configuration, if it was started before."""
+    def find_run_id(
+        self, name: str, config: Mapping[str, Any], inputs: Sequence[LocalInput] = ()
+    ) -> int | None:
+        """The number of the run with this name, configuration and local files, if it was started before."""
         with self._database.reading() as connection:
-            identity = run_identity_hash(name, config)
+            identity = runs.identity_of(name, config, inputs)
             return connection.scalar(select(RunRow.id).where(RunRow.identity == identity))
 
     def get_run(self, name: str | int) -> Run:
@@ -221,15 +232,6 @@ class Reader(JobReader):
                     f"a query must return rows; got {sql.strip()[:60]!r}. Begin with SELECT."
                 )
             yield QueryRows(tuple(result.keys()), (tuple(row) for row in result))
-
-
-def _runs(connection: Connection, *conditions: Any) -> list[Run]:
-    rows = connection.execute(
-        select(RunRow.id, RunRow.name, RunRow.config, RunRow.versions, RunRow.created_at, RunRow.started_at)
-        .where(*conditions)
-        .order_by(RunRow.started_at.desc(), RunRow.id.desc())
-    )
-    return [Run(*row) for row in rows]
 
 
 def _deciding_jobs(connection: Connection, resolution_id: int) -> tuple[str, ...]:

@@ -37,11 +37,11 @@ from sqlalchemy import select, update
 from bat.errors import InvalidInputError
 from harness.jobs import ROWS_TYPES, Job, JobKind
 from harness.jobs.rows import PrefixRows, Rows
-from harness.store import instances, plans, queue, results
+from harness.store import instances, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
-from harness.store.records import Instance, JobState, Lease, Resolution, RetryPolicy
+from harness.store.records import Instance, JobState, Lease, LocalInput, Resolution, RetryPolicy
 from harness.store.statements import add_rows, in_run
 from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
@@ -96,16 +96,35 @@ class Store(Reader):
 
     # Plans
 
-    def add_run(self, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
-        """Add a run unless it exists, and return its id. `versions` are those of the libraries in use."""
+    def add_run(
+        self,
+        name: str,
+        config: Mapping[str, Any],
+        versions: Mapping[str, Any],
+        inputs: Sequence[LocalInput] = (),
+    ) -> int:
+        """Add a run unless it exists, and return its id.
+
+        `versions` are those of the libraries in use, `inputs` the local files that the sweep reads.
+        """
         with self._database.writing() as connection:
-            return plans.add_run(connection, name, config, versions)
+            return runs.add(connection, name, config, versions, inputs)
+
+    def record_inputs(self, run_id: int, inputs: Sequence[LocalInput]) -> None:
+        """Store the local files of a run, as they were seen last."""
+        with self._database.writing() as connection:
+            runs.record_inputs(connection, run_id, inputs)
+
+    def touch_run(self, run_id: int) -> None:
+        """Make a run the latest one."""
+        with self._database.writing() as connection:
+            runs.touch(connection, run_id)
 
     def forget_empty_run(self, run_id: int) -> None:
         """Remove a run for which nothing was planned; one with a plan stays."""
         with self._database.writing() as connection:
             plans.lock_plans(connection)
-            plans.forget_empty_run(connection, run_id)
+            runs.forget_empty(connection, run_id)
 
     def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.

@@ -6,7 +6,6 @@ JSONL and plain text may be compressed with gzip. A folder stands for all such f
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any, TextIO
 
 from bat.errors import InvalidInputError
 from workers.corpora.columns import require_column, text_of
+from workers.local_files import corpus_revision, corpus_suffix, find_corpus_files
 
 _Reader = Callable[[Path, str], Iterator[str | None]]
 
@@ -30,24 +30,19 @@ class LocalText:
     streamed: bool = False
 
     def __post_init__(self) -> None:
-        digests = []
-        for path in self.paths:
-            with path.open("rb") as stream:
-                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
-        together = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
-        object.__setattr__(self, "revision", f"sha256:{together[:16]}")
+        object.__setattr__(self, "revision", corpus_revision(self.paths))
 
     def texts(self) -> Iterator[str | None]:
         """Read the texts afresh."""
         for path in self.paths:
             try:
-                yield from _READERS[_suffix(path)](path, self.column)
+                yield from _READERS[corpus_suffix(path)](path, self.column)
             except InvalidInputError:
                 raise
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise InvalidInputError(
-                    f"{path} must be a {_suffix(path)} file of UTF-8 text, but reading it gave: {error}. "
-                    "Check that it is complete."
+                    f"{path} must be a {corpus_suffix(path)} file of UTF-8 text, but reading it gave: "
+                    f"{error}. Check that it is complete."
                 ) from error
 
     def is_broken(self, text: str) -> bool:
@@ -57,19 +52,7 @@ class LocalText:
 
 def open_files(path: Path, column: str) -> LocalText:
     """Return the texts of a file, or of every readable file in a folder and below."""
-    path = path.absolute()  # another process may stand in another folder
-    if path.is_dir():
-        paths = tuple(sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file)))
-        if not paths:
-            raise InvalidInputError(
-                f"a corpus folder must hold files ending in {', '.join(SUFFIXES)}; there are none in {path}."
-            )
-        return LocalText(paths, column)
-    if not path.is_file():
-        raise InvalidInputError(f"corpus file {path} must exist, but there is no such file or folder.")
-    if not _suffix(path):
-        raise InvalidInputError(f"a corpus file must end in {', '.join(SUFFIXES)}; got {path}.")
-    return LocalText((path,), column)
+    return LocalText(find_corpus_files(path), column)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -115,13 +98,6 @@ _READERS: dict[str, _Reader] = {
     ".txt": _read_text,
     ".txt.gz": _read_text,
 }
-SUFFIXES = tuple(_READERS)
-
-
-def _suffix(path: Path) -> str:
-    """Return the suffix that says how to read a file, or nothing."""
-    name = path.name.lower()
-    return max((suffix for suffix in _READERS if name.endswith(suffix)), key=len, default="")
 
 
 def open_text(path: Path) -> TextIO:

@@ -13,7 +13,7 @@ from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
-from harness.planning.finished import stored_identity
+from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
 from workers.requests import Request
@@ -131,5 +131,6 @@ def open_quick_store(file: Path) -> Store:
 
 def make_driver(store: Store, config: SweepConfig, pool: Callable[[], LocalPool], **options: Any) -> Driver:
     """A driver of the sweep's one run."""
-    run_id = store.add_run(config.name, stored_identity(config), {})
+    start = find_start(store, config)
+    run_id = store.add_run(config.name, start.identity, {}, start.inputs)
     return Driver(store, run_id, Materials(config), pool, **options)

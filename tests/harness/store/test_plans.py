@@ -135,7 +135,7 @@ def test_labels_become_columns(store: Store) -> None:
     other = store.add_run("other", CONFIG, VERSIONS)
     store.add_jobs(other, [spec.job for spec in needed])
     add(store, aware.job, specs.measure().job, specs.score_generated().job)
-    columns = "kind, model, corpus, method, parameter, constraints"
+    columns = "kind, model, corpus, rule, parameter, constraints"
     with store.query(f"SELECT {columns} FROM jobs_view WHERE run = 'demo' ORDER BY kind") as answer:
         assert list(answer.rows) == [
             ("generate", "gpt2 float16", None, "ba-eta", 0.02, 20),
