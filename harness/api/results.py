@@ -11,12 +11,13 @@ import pandas as pd
 
 from bat.errors import InvalidInputError
 from harness.api import queries
-from harness.api.estimates import estimate_rows
+from harness.api.estimates import comparison_rows, estimate_rows
 from harness.api.frames import settings_frame, to_frame, tokens_frame, with_types
 from harness.api.human_text import MeasuredText, check_constraints, curve_rows, measured_texts
 from harness.api.queries import Choice, Condition, as_list
 from harness.api.runs import RunName, choose_runs, list_runs
-from harness.report.tables.rejection import REPLICATES, RULES
+from harness.config import from_identity
+from harness.report.tables.rejection import REPLICATES, rules_of
 from harness.store import Reader, Run, open_reader
 
 
@@ -43,6 +44,7 @@ class RunResults:
     runs()              the runs, with numbers of jobs
     scores()            a row for each setting, seed and score, with its interval
     estimates()         scores averaged over seeds, with the intervals of the report
+    compare(A, B)       differences between two settings or runs, paired where they share prefixes
     texts()             generated texts, with prefixes and human continuations
     tokens()            what happened at every generated token
     measurements()      human text, token by token, under the model
@@ -147,6 +149,22 @@ class RunResults:
                 frame = frame[frame[name].isin(as_list(choice))]
         return frame.reset_index(drop=True)
 
+    def compare(self, first: str, second: str, *, score: Choice = None) -> pd.DataFrame:
+        """First minus second in every score that both have, averaged over seeds, with a 95% interval.
+
+        A side is a method or setting ("tight", "eta=0.002"), one of a run ("run1/tight"), or a whole run,
+        whose methods are compared with those of the other that have the same name. `paired` says whether both
+        sides continue the same prefixes; `p_value` is that of the sign test over blocks of prefixes, and
+        `words` says what the difference shows.
+        """
+        columns, rows = comparison_rows(self._reader, self._runs, first, second)
+        frame = with_types(pd.DataFrame(rows, columns=list(columns)))
+        if score is not None:
+            names = as_list(score) or ()
+            queries.check_known("score", names, set(frame["score"]))
+            frame = frame[frame["score"].isin(names)].reset_index(drop=True)
+        return frame
+
     def texts(self, *, method: Choice = None, model: Choice = None, stage: Choice = None) -> pd.DataFrame:
         """A row for each generated text, with its prefix and how a person continued it."""
         condition = self._condition(method=method, model=model, stage=stage)
@@ -196,16 +214,15 @@ class RunResults:
     ) -> pd.DataFrame:
         """The share of human tokens that each rule rejects, along its parameter.
 
-        `rules` default to those of a report. `parameters` are for all rules, or for each by its name;
+        `rules` default to those of the sweeps. `parameters` are for all rules, or for each by its name;
         default: a grid that suits the rule. `constraints` default to all that were measured. `low` and `high`
         are a 95% interval over `replicates` resampled sets of documents, `undecided` is the share of tokens
         that no bound settles.
         """
         measured = self._measured(model, stage)
         numbers = [constraints] if isinstance(constraints, int) else constraints
-        columns, rows = curve_rows(
-            self._reader, measured, as_list(rules) or RULES, parameters, numbers, replicates=replicates
-        )
+        chosen = as_list(rules) or rules_of([from_identity(run.config) for run in self._runs])
+        columns, rows = curve_rows(self._reader, measured, chosen, parameters, numbers, replicates=replicates)
         return with_types(pd.DataFrame(rows, columns=columns))
 
     def resolutions(self) -> pd.DataFrame:

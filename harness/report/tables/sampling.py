@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
@@ -49,7 +48,6 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             for name in _COLUMNS.values()
         ]
         rows.append(Row(label, (*cells, _cost_cell(sources, result))))
-    statement = paper.STATEMENTS["cost"]
     return [
         Table(
             name="sampling",
@@ -60,7 +58,7 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             "intervals are in the CSV file. Milliseconds are by the clocks of the workers.",
             columns=("method", *_COLUMNS, _COST),
             rows=tuple(rows),
-            notes=(f"The paper: {statement.words} ({statement.where}).",),
+            notes=sources.paper_says("cost"),
         )
     ]
 
