@@ -7,11 +7,12 @@ import importlib.metadata
 import io
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from harness.clashes import find_clash
 from harness.commands import (
     database,
     demo,
@@ -67,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments)
+    except ImportError as error:
+        clash = find_clash(error)
+        if clash is None:
+            raise
+        _fail(clash)
     except Exception as error:
         # Imported late, like everything that imports torch, so that --help is fast.
         from bat.errors import BatError
@@ -80,8 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         else:
             raise
-        sys.stderr.write(f"error: {sentence}\n")
-        sys.exit(1)
+        _fail(sentence)
+
+
+def _fail(sentence: str) -> NoReturn:
+    sys.stderr.write(f"error: {sentence}\n")
+    sys.exit(1)
 
 
 def _print_version(requested: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,27 +161,55 @@ def _drive(
     note: Callable[[str], None],
 ) -> Summary:
     """Run the jobs that are left. On return, workers and Ray are released."""
-    step("Loading libraries")
-    # Imported late: these need torch and Ray, and a finished sweep does not.
+    step("Loading Ray")
+    # Imported late: a finished sweep needs none of this.
     from harness.driver.cluster import connected, make_pool
-    from harness.driver.driver import Driver
-    from harness.planning.materials import Materials
 
     with ExitStack() as connection:
 
         def start_pool() -> Pool:
-            # Started late: a finished sweep needs no workers.
             local = cluster.address == "local"
             step("Starting Ray" if local else f"Connecting to {cluster.address}")
             connection.enter_context(connected(cluster.address, ship_code=cluster.ship_code))
             pool = make_pool(config.resources, cluster.workers, note)
-            step("Starting workers")
+            connection.callback(pool.close)
             return pool
 
+        # Starting takes most of its time in other processes: Ray's servers, and workers that import torch.
+        # Meanwhile, this one imports torch itself and plans.
+        loading = _import_in_background("harness.driver.driver")
+        pool = start_pool() if _has_open_jobs(store, run_id) else None
+        step("Loading libraries")
+        loading.join()
+        from harness.driver.driver import Driver
+        from harness.planning.materials import Materials
+
+        def get_pool() -> Pool:
+            started = pool or start_pool()
+            step("Waiting for workers")
+            return started
+
         step("Planning")
-        materials = Materials(config)
-        driver = Driver(store, run_id, materials, start_pool, report=progress, stop=stop, note=note)
+        driver = Driver(store, run_id, Materials(config), get_pool, report=progress, stop=stop, note=note)
         return driver.run()
+
+
+def _has_open_jobs(store: Store, run_id: int) -> bool:
+    """Whether a run certainly needs workers: it is new, or has jobs that are not done and not failed."""
+    counts = store.progress(run_id)
+    return not counts or any(kind.open for kind in counts)
+
+
+def _import_in_background(module: str) -> threading.Thread:
+    """Import a module in a thread; if that fails, importing it again says why."""
+
+    def load() -> None:
+        with suppress(Exception):
+            import_module(module)
+
+    thread = threading.Thread(target=load, name=f"import {module}")
+    thread.start()
+    return thread
 
 
 def _ignore(text: str) -> None:

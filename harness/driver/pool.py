@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from workers.requests import Answer, ModelRequest, Request
+if TYPE_CHECKING:  # brings in torch
+    from workers.requests import Answer, ModelRequest, Request
 
 REQUESTS_PER_WORKER = 2
 

@@ -10,10 +10,10 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
-import torch
+from ray import cloudpickle
 from ray.exceptions import (
     ObjectLostError,
     OutOfMemoryError,
@@ -24,15 +24,20 @@ from ray.exceptions import (
 )
 
 from bat.errors import BatError
+from harness import clashes
 from harness.driver.log import LOGGER
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.words import without_colours
 from workers.actors import start_worker
-from workers.requests import Answer, ModelRequest, Request
-from workers.worker import Worker
+
+if TYPE_CHECKING:  # brings in torch; the driver imports it while the actors start
+    from workers.requests import Answer, ModelRequest, Request
 
 # Ray itself retries nothing: the store counts attempts, and the pool replaces actors.
 _ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
+
+# The function that explains failed imports must not be imported for that.
+cloudpickle.register_pickle_by_value(clashes)
 
 _MAX_FAILED_STARTS = 3  # in a row, of one worker
 _SECONDS_UNTIL_NOTE = 30.0
@@ -116,7 +121,7 @@ class RayPool:
             ray.kill(actor.handle, no_restart=True)
 
     def _start(self, failed_starts: int = 0) -> _Actor:
-        handle = start_worker(*self._resources, Worker, **_ACTOR_OPTIONS)
+        handle = start_worker(*self._resources, explain=clashes.find_clash, **_ACTOR_OPTIONS)
         return _Actor(handle, handle.location.remote(), failed_starts)
 
     def _finish_start(self, name: str, actor: _Actor) -> None:
@@ -131,9 +136,11 @@ class RayPool:
                 return
             del self._actors[name]
             if not self._actors:
+                reason = failure.text.splitlines()[-1].strip().rstrip(".")
+                advice = "Install this project's libraries on its machines; --ship-code sends the code."
                 raise ClusterError(
-                    f"no worker can be started on this cluster: {failure.text.splitlines()[-1].strip()}. "
-                    "Install this project's libraries on its machines; --ship-code sends the code."
+                    f"no worker can be started on this cluster: {reason}."
+                    f"{'' if clashes.HIDES in reason else f' {advice}'}"
                 ) from error
         else:
             LOGGER.info("%s started as %s", name, actor.location)
@@ -186,6 +193,8 @@ def _get(reference: Any) -> tuple[Answer[Any] | Failure, bool]:
 
 def describe(error: Exception) -> Failure:
     """Classify an exception from Ray."""
+    import torch
+
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error
     text = "".join(traceback.format_exception_only(cause)).strip()
     if isinstance(cause, OutOfMemoryError | torch.OutOfMemoryError | MemoryError):

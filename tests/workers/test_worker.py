@@ -135,6 +135,7 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
     import ray
 
     from workers.actors import start_worker
+    from workers.executor import get_origin
 
     seen: dict[str, object] = {}
 
@@ -148,5 +149,7 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
             return "handle"
 
     monkeypatch.setattr(ray, "remote", lambda _: Remote())
-    assert start_worker(num_cpus=4, num_gpus=0.5, max_restarts=2) == "handle"
+    assert start_worker(num_cpus=4, num_gpus=0.5, explain=repr, max_restarts=2) == "handle"
+    assert seen.pop("explain") is repr
+    assert seen.pop("driver") == get_origin()
     assert seen == {"num_cpus": 4, "num_gpus": 0.5, "max_restarts": 2, "device": "cuda", "threads": 4}

@@ -12,6 +12,7 @@ import torch
 from ray import exceptions as of_ray
 
 from bat.errors import InvalidInputError
+from harness import clashes
 from harness.driver import ray_pool
 from harness.driver.pool import Failure, FailureKind, Outcome
 from harness.driver.ray_pool import ClusterError, RayPool, describe
@@ -123,6 +124,7 @@ class FakeRay:
         return self.connected
 
     def start(self, *_: object, **options: object) -> FakeActor:
+        assert options.pop("explain") is clashes.find_clash
         assert options == {"max_restarts": 0, "max_task_retries": 0}
         self.started.append(FakeActor(len(self.started)))
         return self.started[-1]
