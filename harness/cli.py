@@ -27,6 +27,7 @@ from harness.commands import (
     report,
     retry,
     run,
+    runs,
     sample,
     status,
     trace,
@@ -137,13 +138,24 @@ for _purpose, _commands in _COMMANDS.items():
     for _name, _function in _commands.items():
         app.command(_name, cls=_Command, rich_help_panel=_purpose)(_function)
 
-_database = typer.Typer(cls=_Group, no_args_is_help=True)
-for _name, _function in (
-    ("migrate", database.migrate),
-    ("version", database.version),
-    ("check", database.check),
-):
-    _database.command(_name, cls=_Command)(_function)
-app.add_typer(
-    _database, name="db", help="Migrate or check the results database.", rich_help_panel="Maintenance"
-)
+_GROUPS: dict[tuple[str, str, str], dict[str, Callable[..., None]]] = {
+    ("runs", "List, rename, tag, delete and compare runs.", "Read results"): {
+        "list": runs.list_,
+        "rename": runs.rename,
+        "tag": runs.tag,
+        "untag": runs.untag,
+        "delete": runs.delete,
+        "diff": runs.diff,
+    },
+    ("db", "Migrate, check or merge results databases.", "Maintenance"): {
+        "migrate": database.migrate,
+        "version": database.version,
+        "check": database.check,
+        "merge": database.merge,
+    },
+}
+for (_name, _help, _purpose), _commands in _GROUPS.items():
+    _group = typer.Typer(cls=_Group, no_args_is_help=True)
+    for _command, _function in _commands.items():
+        _group.command(_command, cls=_Command)(_function)
+    app.add_typer(_group, name=_name, help=_help, rich_help_panel=_purpose)

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from harness.commands import options
 from harness.commands.console import ExitCode, get_console
+from harness.commands.runs import list_ as list_runs
 
 if TYPE_CHECKING:
     from harness.status.run_status import RunStatus
-    from harness.store import Reader
 
 
 def status(
@@ -43,10 +43,10 @@ def status(
     from harness.api.runs import choose_run, get_status
     from harness.store import open_reader
 
+    if runs:
+        list_runs(db, as_json)
+        return
     with open_reader(db) as reader:
-        if runs:
-            _list_runs(reader, as_json=as_json)
-            return
         chosen = choose_run(reader, run)
 
         def look() -> RunStatus:
@@ -92,19 +92,6 @@ def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_j
                 current = look()
     except KeyboardInterrupt:
         return current
-
-
-def _list_runs(reader: Reader, *, as_json: bool) -> None:
-    from harness.api.runs import list_runs
-    from harness.commands.status_view import runs_table
-
-    summaries = list_runs(reader)
-    if as_json:
-        typer.echo(json.dumps([summary.as_record() for summary in summaries], indent=2))
-    elif summaries:
-        get_console().print(runs_table(summaries))
-    else:
-        typer.echo(f"{reader.address} has no run yet.")
 
 
 def _record(current: RunStatus) -> dict[str, Any]:

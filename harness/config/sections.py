@@ -117,7 +117,8 @@ NOT_EMPTY = Field(min_length=1)
 
 Text = Annotated[str, Field(min_length=1)]
 # Used on command lines and in file names.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=-]*$", max_length=64)]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._=-]*$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
 RESERVED_LABEL = "human"  # what scores of human text are listed under
 
 

@@ -14,11 +14,12 @@ from sqlalchemy.exc import DBAPIError
 from bat.errors import InvalidInputError
 from harness.jobs.rows import PrefixEntry
 from harness.scoring.scores import StoredScore
-from harness.store import hashing, instances, result_rows, runs
+from harness.store import deletion, hashing, instances, result_rows, runs
 from harness.store.addresses import shown
 from harness.store.error_messages import detail_of
 from harness.store.job_reader import JobReader
 from harness.store.records import (
+    Deletion,
     GeneratedText,
     Instance,
     LocalInput,
@@ -106,6 +107,11 @@ class Reader(JobReader):
         """What a run does, in the order of its sweep. Reading a large sweep is faster without its jobs."""
         with self._database.reading() as connection:
             return instances.read(connection, run_id, with_jobs=with_jobs)
+
+    def count_deletion(self, run_id: int) -> Deletion:
+        """What deleting a run would delete."""
+        with self._database.reading() as connection:
+            return deletion.count(connection, run_id)
 
     # Results; a job that is not done is an error
 

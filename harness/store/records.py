@@ -107,6 +107,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Deletion:
+    """What goes when a run is deleted."""
+
+    jobs: int  # that no other run uses
+    done: int  # of them
+    texts: int  # that they wrote
+    shared: int  # jobs that other runs use, which stay
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """A job that is ours until `expires_at`, by the database's clock. `attempt` is the fencing token."""
 

@@ -37,11 +37,11 @@ from sqlalchemy import select, update
 from bat.errors import InvalidInputError
 from harness.jobs import ROWS_TYPES, Job, JobKind
 from harness.jobs.rows import PrefixRows, Rows
-from harness.store import instances, plans, queue, results, runs
+from harness.store import deletion, instances, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
-from harness.store.records import Instance, JobState, Lease, LocalInput, Resolution, RetryPolicy
+from harness.store.records import Instance, JobState, Lease, LocalInput, Resolution, RetryPolicy, Run
 from harness.store.statements import add_rows, in_run
 from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
@@ -125,6 +125,33 @@ class Store(Reader):
         with self._database.writing() as connection:
             plans.lock_plans(connection)
             runs.forget_empty(connection, run_id)
+
+    def rename_run(self, run: Run, name: str) -> None:
+        """Give a run another name. An error if a run of that name has the same configuration and files."""
+        with self._database.writing() as connection:
+            runs.rename(connection, run, name)
+
+    def add_tags(self, run_id: int, tags: Iterable[str]) -> None:
+        """Add tags to a run; those it has stay."""
+        with self._database.writing() as connection:
+            runs.add_tags(connection, run_id, tags)
+
+    def remove_tags(self, run_id: int, tags: Iterable[str]) -> None:
+        """Remove tags from a run."""
+        with self._database.writing() as connection:
+            runs.remove_tags(connection, run_id, tags)
+
+    def delete_jobs_of(self, run_id: int) -> int:
+        """Delete some of the jobs that only this run uses, and return how many; 0 when none are left."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            return deletion.delete_some_jobs(connection, run_id)
+
+    def delete_run(self, run_id: int) -> None:
+        """Delete a run, once its own jobs are deleted."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            deletion.delete_run(connection, run_id)
 
     def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.
