@@ -11,7 +11,7 @@ def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     """Plan a sweep, and store what is new in the plan."""
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
     add_prefixes(store, materials, plan)
-    jobs = [job.job for _, job in plan.jobs]
+    jobs = (job.job for _, job in plan.jobs)
     stages = [position for position, _ in plan.jobs]
     store.add_plan(run_id, jobs, stages, plan.instances, plan.resolutions)
     return plan

@@ -107,7 +107,7 @@ class Store(Reader):
             plans.lock_plans(connection)
             plans.forget_empty_run(connection, run_id)
 
-    def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
+    def add_jobs(self, run_id: int, jobs: Iterable[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.
 
         `order` is one number for all jobs or one for each: smaller numbers run first, equal numbers in the
@@ -120,7 +120,7 @@ class Store(Reader):
     def add_plan(
         self,
         run_id: int,
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         stages: Sequence[int],
         plan: Sequence[Instance],
         resolutions: Sequence[Resolution] = (),
