@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -10,75 +9,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
 from harness.driver.driver import Driver
 from harness.driver.enqueue import add_prefixes
-from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
+from harness.driver.pool import REQUESTS_PER_WORKER
 from harness.jobs import JobKind
 from harness.planning import planner
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan
 from harness.store import open_store
-from workers.requests import Answer, GenerateRequest, Request
-from workers.worker import Worker
 
 JOBS = 5000
 WORKERS = 64
 PREFIXES = 50
 WORDS = ("the", "mayor", "said", "a", "new", "bridge", "over", "river", "would", "open", "if", "funds")
-
-
-class InstantPool:
-    """Workers that have every answer ready, so that only the driver and the database take time."""
-
-    def __init__(self) -> None:
-        self._worker = Worker("cpu", threads=1)
-        self._ready: dict[str, Answer] = {}
-        self._out: dict[str, list[tuple[str, Request[Any]]]] = {f"worker-{n}": [] for n in range(WORKERS)}
-        self.most_in_flight = 0
-        self.answered = 0
-        self.memory: list[tuple[int, int]] = []  # (jobs answered, resident bytes)
-
-    def prepare(self, request: GenerateRequest) -> None:
-        """Generate the text of each prefix once, and use it for all seeds."""
-        for prefix in request.prefixes:
-            self._ready[prefix.id] = self._worker.answer(request)  # type: ignore[assignment]
-
-    def vacancies(self) -> list[Vacancy]:
-        return [
-            Vacancy(name, None, name)
-            for busy in range(REQUESTS_PER_WORKER)
-            for name, out in self._out.items()
-            if len(out) <= busy
-        ]
-
-    def submit(self, worker: str, ticket: str, request: Request[Any]) -> None:
-        assert isinstance(request, GenerateRequest)
-        if request.prefixes[0].id not in self._ready:
-            self.prepare(request)
-        self._out[worker].append((ticket, request))
-        self.most_in_flight = max(self.most_in_flight, sum(map(len, self._out.values())))
-
-    def wait(self, seconds: float) -> list[Outcome]:
-        """One answer from each busy worker, as if they finished at about the same time."""
-        outcomes = []
-        for name, out in self._out.items():
-            if out:
-                ticket, request = out.pop(0)
-                assert isinstance(request, GenerateRequest)
-                outcomes.append(Outcome(ticket, name, self._ready[request.prefixes[0].id]))
-        self.answered += len(outcomes)
-        self.memory.append((self.answered, _resident_bytes()))
-        return outcomes
-
-    def close(self) -> None:
-        pass
 
 
 def measure() -> Iterator[Figure]:
@@ -149,18 +96,3 @@ class _GenerateOnly(Driver):
         add_prefixes(self.store, self.materials, plan)
         self.store.add_jobs(self.run_id, [job.job for _, job in plan.jobs])
         return plan
-
-
-def _resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def write_corpus(folder: Path, documents: int) -> Path:
-    """Write a folder with this many texts of thirty words."""
-    folder.mkdir()
-    generator = np.random.default_rng(0)
-    for number in range(documents):
-        words = " ".join(generator.choice(WORDS, 30).tolist())
-        (folder / f"{number}.txt").write_text(f"Report {number}: {words}.")
-    return folder

@@ -54,11 +54,11 @@ def best_in_turns(contenders: Sequence[Callable[[], object]], repeats: int) -> l
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
-def figures_of(module: str) -> Iterator[Figure]:
+def figures_of(module: str, *arguments: str) -> Iterator[Figure]:
     """The figures that a module writes when it runs in a separate process, with all cores."""
     environment = {**os.environ, "BENCHMARK_THREADS": str(len(os.sched_getaffinity(0)))}
     with subprocess.Popen(
-        [sys.executable, "-m", module], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True, env=environment
     ) as run:
         assert run.stdout is not None
         for line in run.stdout:

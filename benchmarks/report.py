@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.queue import write_corpus
+from benchmarks.instant_pool import write_corpus
 from benchmarks.record import Figure, figures_of, write_figures
 from harness.config import parse_config
 from harness.driver.driver import Driver

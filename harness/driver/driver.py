@@ -26,7 +26,8 @@ from harness.store.owners import is_gone, new_owner
 from workers.requests import Answer, ModelRequest
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_SECONDS_BETWEEN_REPORTS = 0.5
+_SECONDS_BETWEEN_REPORTS = 0.5  # at least: counting the jobs of a large run takes a while
+_SHARE_OF_REPORTS = 0.05  # of the driver's time, at most
 _SECONDS_BETWEEN_BEATS = 5.0
 
 
@@ -82,6 +83,7 @@ class Driver:
         self._decided = False  # whether one of them can be resolved now
         self.summary = Summary()
         self._renewed = self._reported = self._beaten = time.monotonic()
+        self._report_pause = _SECONDS_BETWEEN_REPORTS
 
     def run(self) -> Summary:
         """Do all jobs that can be done now. Workers are started only if there are any."""
@@ -197,9 +199,10 @@ class Driver:
         if now - self._beaten > _SECONDS_BETWEEN_BEATS:
             idle = "waiting for jobs that can start" if pool.vacancies() else "waiting for workers"
             self._beat("working" if self.leases else idle)
-        if now - self._reported > _SECONDS_BETWEEN_REPORTS:
-            self._reported = now
+        if now - self._reported > self._report_pause:
             self.report(self.store.progress(self.run_id))
+            self._reported = time.monotonic()
+            self._report_pause = max(_SECONDS_BETWEEN_REPORTS, (self._reported - now) / _SHARE_OF_REPORTS)
 
     def _renew_leases(self) -> None:
         now = time.monotonic()

@@ -15,7 +15,7 @@ def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
     _check_versions(store.instances(run_id), plan.instances)
     add_prefixes(store, materials, plan)
-    jobs = [job.job for _, job in plan.jobs]
+    jobs = (job.job for _, job in plan.jobs)
     stages = [position for position, _ in plan.jobs]
     store.add_plan(run_id, jobs, stages, plan.instances, plan.resolutions)
     return plan

@@ -61,11 +61,11 @@ class Job:
     spec: SpecJson
     needs: tuple[str, ...] = ()
     labels: JobLabels = field(default=JobLabels(), compare=False)
+    id: str = ""  # 64 hexadecimal digits, computed unless they are known
 
-    @cached_property
-    def id(self) -> str:
-        """64 hexadecimal digits."""
-        return job_id(self.kind.value, self.spec)
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", job_id(self.kind.value, self.spec))
 
 
 class JobSpec(ABC, Generic[Value]):
@@ -83,15 +83,15 @@ class JobSpec(ABC, Generic[Value]):
         """The specification from its stored JSON."""
         return from_json(cls, spec)
 
-    @cached_property
-    def job(self) -> Job:
-        """The job as the queue knows it."""
-        return Job(self.kind, to_json(self), self.needs, self.labels)
-
     @property
+    def job(self) -> Job:
+        """The job as the queue knows it: made anew each time, because a plan may have very many."""
+        return Job(self.kind, to_json(self), self.needs, self.labels, self.id)
+
+    @cached_property
     def id(self) -> str:
         """The job's id."""
-        return self.job.id
+        return job_id(self.kind.value, to_json(self))
 
     # What it is about. A kind that has a model, a corpus or a batch size has a field of that name.
 

@@ -100,4 +100,4 @@ def is_finished(reader: Reader, run_id: int) -> bool:
     """
     instances = reader.instances(run_id, with_jobs=False)
     resolved = all(instance.state is InstanceState.KNOWN for instance in instances)
-    return bool(instances) and resolved and all(kind.done == kind.total for kind in reader.progress(run_id))
+    return bool(instances) and resolved and reader.all_done(run_id)

@@ -10,8 +10,14 @@ from harness.jobs import JobKind
 from harness.store import Reader
 from harness.words import without_colours
 
+# From the failed jobs, which an index lists, rather than from all jobs of the run, as jobs_view would.
 _FAILED = """
-SELECT job, kind, error FROM jobs_view WHERE run_id = :run_id AND state = 'failed' ORDER BY kind, job
+SELECT jobs.id, jobs.kind, attempts.error
+FROM jobs
+LEFT JOIN attempts ON attempts.job_key = jobs.key AND attempts.number = jobs.attempt
+WHERE jobs.state = 'failed'
+  AND EXISTS (SELECT 1 FROM run_jobs WHERE run_jobs.run_id = :run_id AND run_jobs.job_key = jobs.key)
+ORDER BY jobs.kind, jobs.id
 """
 
 # The driver puts the kind of failure before the traceback.

@@ -47,16 +47,18 @@ def _replace_jobs(connection: Connection, run_id: int, instances: Sequence[Insta
     links = {
         (id_of[instance.name], keys[job_id]): role for instance in instances for role, job_id in instance.jobs
     }
-    own = InstanceJobRow.instance_id.in_([id_of[instance.name] for instance in instances])
-    before = connection.execute(select(InstanceJobRow.instance_id, InstanceJobRow.job_key).where(own))
-    stale = [tuple(row) for row in before if tuple(row) not in links]
+    stale: list[tuple[int, int]] = []
+    for batch in batches(id_of[instance.name] for instance in instances):
+        own = InstanceJobRow.instance_id.in_(batch)
+        before = connection.execute(select(InstanceJobRow.instance_id, InstanceJobRow.job_key).where(own))
+        stale += [link for link in map(tuple, before) if link not in links]  # type: ignore[misc]
     for batch in batches(stale, 400):  # two values each
         pair = tuple_(InstanceJobRow.instance_id, InstanceJobRow.job_key)
         connection.execute(delete(InstanceJobRow).where(pair.in_(batch)))
     add_rows(
         connection,
         InstanceJobRow,
-        [{"instance_id": of, "job_key": key, "role": role} for (of, key), role in links.items()],
+        ({"instance_id": of, "job_key": key, "role": role} for (of, key), role in links.items()),
     )
 
 

@@ -22,8 +22,8 @@ from harness.store.records import (
     StoredJob,
     WorkerActivity,
 )
-from harness.store.statements import batches, in_run
-from harness.store.tables import AttemptRow, DriverRow, JobNeedRow, JobRow, utc_now
+from harness.store.statements import batches, by_key_only, in_run
+from harness.store.tables import AttemptRow, DriverRow, JobNeedRow, JobRow, RunJobRow, utc_now
 
 _STORED = (
     *(JobRow.id, JobRow.kind, JobRow.spec, JobRow.state, JobRow.attempt, JobRow.failures, JobRow.losses),
@@ -42,15 +42,24 @@ class JobReader:
     def progress(self, run_id: int) -> list[Progress]:
         """Counts for each kind of job in a run, in the order in which kinds are run."""
         by_kind: dict[str, dict[str, int]] = {}
-        states = select(JobRow.kind, JobRow.state, func.count()).where(in_run(run_id))
+        states = (
+            select(JobRow.kind, JobRow.state, func.count())
+            .join(RunJobRow, RunJobRow.job_key == JobRow.key)
+            .where(RunJobRow.run_id == run_id)
+            .group_by(JobRow.kind, JobRow.state)
+        )
+        # From the jobs that are blocked, which are few, rather than from all that wait.
         blocked_jobs = _blocked()
-        blocked = select(JobRow.kind, func.count()).where(
-            in_run(run_id), JobRow.state == JobState.WAITING, JobRow.key.in_(select(blocked_jobs.c.key))
+        blocked = (
+            select(JobRow.kind, func.count())
+            .join(blocked_jobs, blocked_jobs.c.key == JobRow.key)
+            .where(in_run(run_id), by_key_only(JobRow.state) == JobState.WAITING)
+            .group_by(JobRow.kind)
         )
         with self._database.reading() as connection:
-            for kind, state, count in connection.execute(states.group_by(JobRow.kind, JobRow.state)):
+            for kind, state, count in connection.execute(states):
                 by_kind.setdefault(kind, {})[state] = count
-            blocked_counts = {row[0]: row[1] for row in connection.execute(blocked.group_by(JobRow.kind))}
+            blocked_counts = {row[0]: row[1] for row in connection.execute(blocked)}
         return [
             Progress(
                 kind=kind,
@@ -60,6 +69,12 @@ class JobReader:
             for kind in JobKind
             if kind in by_kind
         ]
+
+    def all_done(self, run_id: int) -> bool:
+        """Whether every job of a run is done. Unlike counting, this does not read the jobs that are."""
+        not_done = JobRow.state.in_([state.value for state in JobState if state is not JobState.DONE])
+        with self._database.reading() as connection:
+            return connection.scalar(select(1).where(in_run(run_id), not_done).limit(1)) is None
 
     def rates(self, run_id: int, window_seconds: float = 60.0) -> list[Rate]:
         """What was done in the last seconds, by the database's clock, for each kind of job that ended."""

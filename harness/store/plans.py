@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import graphlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select, text, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, canonical_json
+from harness.jobs import Job, JobKind, canonical_json
 from harness.jobs.rows import PrefixRows
 from harness.store.records import JobState, Resolution
-from harness.store.statements import add_rows, batches, find_keys
+from harness.store.statements import add_rows, batches, by_key_only, find_keys
 from harness.store.tables import (
     JobNeedRow,
     JobRow,
@@ -39,36 +39,49 @@ def lock_plans(connection: Connection) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
 
 
-def add_jobs(connection: Connection, run_id: int, jobs: Sequence[Job], order: int | Sequence[int]) -> int:
-    """Add jobs to a run, and to the queue those that no run has yet; return how many are new."""
+def add_jobs(connection: Connection, run_id: int, jobs: Iterable[Job], order: int | Sequence[int]) -> int:
+    """Add jobs to a run, and to the queue those that no run has yet; return how many are new.
+
+    Jobs are taken a batch at a time, so that a large plan is never in memory as rows.
+    """
     if connection.scalar(select(RunRow.id).where(RunRow.id == run_id)) is None:
         raise InvalidInputError(f"jobs can only be added to a run that exists; there is no run {run_id}.")
-    priorities = [order] * len(jobs) if isinstance(order, int) else list(order)
-    if len(priorities) != len(jobs):
+    keys: dict[str, int] = {}
+    needs: list[_Needs] = []  # of jobs that are new
+    priorities: dict[int, int] = {}  # of jobs that are not
+    count = 0
+    for batch in batches(_with_priorities(jobs, order)):
+        planned = {job.id: (job, priority) for job, priority in batch}
+        stored = find_keys(connection, planned)
+        new = [job for job_id, (job, _) in planned.items() if job_id not in stored]
+        add_rows(connection, JobRow, [_row(job, planned[job.id][1]) for job in new])
+        found = stored | find_keys(connection, [job.id for job in new])
+        run_jobs = [
+            {"run_id": run_id, "job_key": found[job_id], "stage": priority}
+            for job_id, (_, priority) in planned.items()
+        ]
+        add_rows(connection, RunJobRow, run_jobs)
+        needs += [_Needs(job.id, job.kind, job.needs) for job in new if job.needs]
+        priorities |= {key: planned[job_id][1] for job_id, key in stored.items()}
+        keys |= found
+        count += len(new)
+    _add_needs(connection, needs, keys)
+    _raise_priorities(connection, priorities)
+    return count
+
+
+def _with_priorities(jobs: Iterable[Job], order: int | Sequence[int]) -> Iterator[tuple[Job, int]]:
+    count = 0
+    for job in jobs:
+        if isinstance(order, int):
+            yield job, order
+        elif count < len(order):
+            yield job, order[count]
+        count += 1
+    if not isinstance(order, int) and count != len(order):
         raise InvalidInputError(
-            f"order must have a number for each job; got {len(priorities)} for {counted(len(jobs), 'job')}."
+            f"order must have a number for each job; got {len(order)} for {counted(count, 'job')}."
         )
-    planned = {job.id: (job, priority) for job, priority in zip(jobs, priorities, strict=True)}
-    stored = find_keys(connection, planned)
-    new = {job_id: job for job_id, (job, _) in planned.items() if job_id not in stored}
-    needed = find_keys(connection, (need for job in new.values() for need in job.needs if need not in new))
-    _check_needs(new, needed)
-    rows = [_row(job, planned[job_id][1]) for job_id, job in new.items()]
-    add_rows(connection, JobRow, rows)
-    keys = stored | needed | find_keys(connection, new)
-    run_jobs = [
-        {"run_id": run_id, "job_key": keys[job_id], "stage": priority}
-        for job_id, (_, priority) in planned.items()
-    ]
-    add_rows(connection, RunJobRow, run_jobs)
-    needs = [
-        {"job_key": keys[job_id], "needed_key": keys[need]}
-        for job_id, job in new.items()
-        for need in dict.fromkeys(job.needs)
-    ]
-    add_rows(connection, JobNeedRow, needs)
-    _raise_priorities(connection, {key: planned[job_id][1] for job_id, key in stored.items()})
-    return len(new)
 
 
 def _row(job: Job, priority: int) -> dict[str, Any]:
@@ -76,16 +89,38 @@ def _row(job: Job, priority: int) -> dict[str, Any]:
     return {"id": job.id, "kind": job.kind.value, "spec": job.spec, "priority": priority, **labels}
 
 
-def _check_needs(new: Mapping[str, Job], needed: Mapping[str, int]) -> None:
-    for job_id, job in new.items():
-        for need in job.needs:
-            if need not in new and need not in needed:
+class _Needs(NamedTuple):
+    job_id: str
+    kind: JobKind
+    needed: tuple[str, ...]
+
+
+def _add_needs(connection: Connection, needs: Sequence[_Needs], keys: Mapping[str, int]) -> None:
+    """Store what new jobs need; `keys` has those of all jobs of the plan."""
+    others = (need for job in needs for need in job.needed if need not in keys)
+    known = {**keys, **find_keys(connection, others)}
+    is_in_order = True
+    for job in needs:
+        for need in job.needed:
+            if need not in known:
                 raise InvalidInputError(
-                    f"the jobs that a job needs must be planned too; {job.kind} job {job_id} needs {need}, "
+                    f"the jobs that a job needs must be planned too; {job.kind} job {job.job_id} needs {need}, "
                     "which is not. Add it before this job, or with it."
                 )
+            is_in_order &= known[need] < known[job.job_id]
+    if not is_in_order:  # jobs that only need earlier ones cannot need each other
+        _check_for_cycles(needs)
+    rows = (
+        {"job_key": known[job.job_id], "needed_key": known[need]}
+        for job in needs
+        for need in dict.fromkeys(job.needed)
+    )
+    add_rows(connection, JobNeedRow, rows)
+
+
+def _check_for_cycles(needs: Iterable[_Needs]) -> None:
     try:
-        graphlib.TopologicalSorter({job_id: job.needs for job_id, job in new.items()}).prepare()
+        graphlib.TopologicalSorter({job.job_id: job.needed for job in needs}).prepare()
     except graphlib.CycleError as error:
         raise InvalidInputError(f"jobs must not need each other; got a cycle: {error.args[1]}.") from None
 
@@ -99,7 +134,8 @@ def _raise_priorities(connection: Connection, priorities: Mapping[int, int]) -> 
         for batch in batches(keys):
             later = (
                 select(JobRow.key)
-                .where(JobRow.key.in_(batch), JobRow.state == JobState.WAITING, JobRow.priority > priority)
+                .where(JobRow.key.in_(batch), by_key_only(JobRow.state) == JobState.WAITING)
+                .where(by_key_only(JobRow.priority) > priority)
                 .order_by(JobRow.key)
                 .with_for_update(key_share=True)
             )

@@ -20,7 +20,7 @@ from sqlalchemy.orm import aliased
 from harness.jobs import JobKind
 from harness.jobs.rows import storable
 from harness.store.records import AttemptOutcome, JobState, Lease, RetryPolicy
-from harness.store.statements import add_rows, batches, in_run
+from harness.store.statements import add_rows, batches, by_key_only, in_run
 from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now
 
 _NOBODY: dict[str, Any] = {"owner": null(), "lease_expires_at": null()}
@@ -48,7 +48,7 @@ def claim(
     for batch in batches(keys):
         statement = (
             update(JobRow)
-            .where(JobRow.key.in_(batch), JobRow.state == JobState.WAITING)
+            .where(JobRow.key.in_(batch), by_key_only(JobRow.state) == JobState.WAITING)
             .values(
                 state=JobState.LEASED.value,
                 owner=owner,
@@ -118,7 +118,7 @@ def lock_ours(connection: Connection, leases: Iterable[Lease]) -> list[Lease]:
     for batch in batches(sorted({lease.job_key for lease in by_claim.values()})):
         rows = connection.execute(
             select(JobRow.key, JobRow.attempt, JobRow.owner)
-            .where(JobRow.key.in_(batch), JobRow.state == JobState.LEASED)
+            .where(JobRow.key.in_(batch), by_key_only(JobRow.state) == JobState.LEASED)
             .order_by(JobRow.key)
             .with_for_update(key_share=True)
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, select, true
+from sqlalchemy import ColumnElement, Connection, func, select, true
+from sqlalchemy.orm import InstrumentedAttribute
 
 from bat.errors import InvalidInputError
 from harness.store.records import JobState
@@ -18,20 +20,32 @@ T = TypeVar("T")
 _BATCH = 1000
 
 
+# Rows in one INSERT: enough to make its overhead small, few enough that a large plan needs little memory.
+_ROWS = 5000
+
+
 def batches(values: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
-    """The values in lists that fit one statement."""
-    listed = list(values)
-    for start in range(0, len(listed), size):
-        yield listed[start : start + size]
+    """The values in lists that fit one statement, each made when it is asked for."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
-def add_rows(connection: Connection, table: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
+def add_rows(connection: Connection, table: type[Base], rows: Iterable[Mapping[str, Any]]) -> None:
     """Insert rows; rows whose key exists are skipped."""
-    if not rows:
-        return
-    # Only the dialect in use is imported: PostgreSQL's takes a tenth of a second.
-    insert = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
-    connection.execute(insert(table).on_conflict_do_nothing(), list(rows))
+    for batch in batches(rows, _ROWS):
+        # Only the dialect in use is imported: PostgreSQL's takes a tenth of a second.
+        insert = import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert
+        connection.execute(insert(table).on_conflict_do_nothing(), batch)
+
+
+def by_key_only(column: InstrumentedAttribute[T]) -> ColumnElement[T]:
+    """A column that no index is used for, beside a list of keys.
+
+    SQLite has no statistics. It takes the index on the state for a better way to a thousand jobs than their
+    keys, and reads every job in that state.
+    """
+    return func.coalesce(column, column)
 
 
 def in_run(run_id: int | None) -> ColumnElement[bool]:

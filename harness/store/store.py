@@ -153,7 +153,7 @@ class Store(Reader):
             plans.lock_plans(connection)
             deletion.delete_run(connection, run_id)
 
-    def add_jobs(self, run_id: int, jobs: Sequence[Job], order: int | Sequence[int] = 0) -> int:
+    def add_jobs(self, run_id: int, jobs: Iterable[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.
 
         `order` is one number for all jobs or one for each: smaller numbers run first, equal numbers in the
@@ -166,7 +166,7 @@ class Store(Reader):
     def add_plan(
         self,
         run_id: int,
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         stages: Sequence[int],
         plan: Sequence[Instance],
         resolutions: Sequence[Resolution] = (),
