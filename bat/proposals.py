@@ -10,8 +10,8 @@ on their tokens, which makes comparisons between rules sharper.
 A plain rule is finished here. A basis-aware rule is finished for the rows whose first candidate is at or
 above the threshold; the others are pending, and ``bat.settling`` decides about them.
 
-``propose`` below is the compiled implementation for logits in the host's memory. An implementation for
-another device returns the same record, whose docstring says what each field must hold.
+``propose`` below is the compiled implementation for logits in the host's memory; ``bat.drafts`` hands tensors
+of other devices to the one in torch. Both return the same record, whose docstring says what each field holds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.threads import map_in_threads, usable_threads
-from bat.validation import ArrayInput, softmax_with_entropy
+from bat.validation import ArrayInput, is_tensor, softmax_with_entropy
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,10 @@ def propose(
 
     ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; ``bat.settle`` does the rest.
     """
+    if is_tensor(logits) and logits.device.type != "cpu":  # type: ignore[union-attr]
+        from bat.drafts import begin
+
+        return begin(logits, rule, uniforms, max_tries=max_tries, threads=threads).collect()
     threads = usable_threads(threads)
     probs, entropy = softmax_with_entropy(logits, threads=threads)
     numbers = check_uniforms(uniforms, len(probs), max_tries)

@@ -1,7 +1,7 @@
 """What rules ask of a batch of distributions, each answer computed once and only when asked.
 
-``Summary`` answers from arrays in the host's memory. ``bat.rules.tensors`` has the same answers for tensors on
-any device; a rule that speaks to either through these names alone states its formula once for both.
+``Summary`` answers from arrays in the host's memory. ``bat.rules.tensors`` has the same answers for tensors
+on any device; a rule that speaks to either through these names alone states its formula once for both.
 """
 
 from __future__ import annotations
