@@ -196,7 +196,7 @@ def _check_tensors(form: RuleForm, seed: int) -> None:
 
     arrays = Summary(np.random.default_rng(seed).dirichlet(np.full(50, 0.2), size=6))
     rule = form(None if form.takes_no_parameter else form.rule.example)
-    for device in ("cpu", "meta"):  # tensors on meta have no numbers, as those on a GPU have none here
+    for device in ("meta", "cpu"):  # tensors on meta have no numbers, as those of a GPU have none on the host
         rows = TensorSummary(*(torch.from_numpy(part).to(device) for part in (arrays.probs, arrays.entropy)))
         try:
             kept: Any = rule.keep(rows)
