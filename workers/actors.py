@@ -16,7 +16,11 @@ from workers.worker import Worker
 
 
 def start_worker(
-    num_cpus: int = 1, num_gpus: float = 0, worker: type[Worker] = Worker, **options: Any
+    num_cpus: int = 1,
+    num_gpus: float = 0,
+    worker: type[Worker] = Worker,
+    batches_in_flight: int | None = None,
+    **options: Any,
 ) -> Any:
     """Start one actor and return its handle; `options` are Ray's own, such as max_restarts."""
     if num_cpus < 1 or num_gpus < 0:
@@ -26,7 +30,7 @@ def start_worker(
         )
     device = "cuda" if num_gpus > 0 else "cpu"
     actor = ray.remote(worker).options(num_cpus=num_cpus, num_gpus=num_gpus, **options)
-    return actor.remote(device=device, threads=num_cpus)
+    return actor.remote(device=device, threads=num_cpus, batches_in_flight=batches_in_flight)
 
 
 def submit(worker: Any, request: Request[Any]) -> Any:

@@ -148,5 +148,12 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
             return "handle"
 
     monkeypatch.setattr(ray, "remote", lambda _: Remote())
-    assert start_worker(num_cpus=4, num_gpus=0.5, max_restarts=2) == "handle"
-    assert seen == {"num_cpus": 4, "num_gpus": 0.5, "max_restarts": 2, "device": "cuda", "threads": 4}
+    assert start_worker(num_cpus=4, num_gpus=0.5, batches_in_flight=3, max_restarts=2) == "handle"
+    assert seen == {
+        "num_cpus": 4,
+        "num_gpus": 0.5,
+        "max_restarts": 2,
+        "device": "cuda",
+        "threads": 4,
+        "batches_in_flight": 3,
+    }
