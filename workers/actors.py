@@ -24,6 +24,7 @@ cloudpickle.register_pickle_by_value(executor)
 def start_worker(
     num_cpus: int = 1,
     num_gpus: float = 0,
+    batches_in_flight: int | None = None,
     *,
     explain: Callable[[ImportError], str | None] = str,
     **options: Any,
@@ -39,7 +40,13 @@ def start_worker(
         )
     device = "cuda" if num_gpus > 0 else "cpu"
     actor = ray.remote(executor.Executor).options(num_cpus=num_cpus, num_gpus=num_gpus, **options)
-    return actor.remote(driver=executor.get_origin(), explain=explain, device=device, threads=num_cpus)
+    return actor.remote(
+        driver=executor.get_origin(),
+        explain=explain,
+        device=device,
+        threads=num_cpus,
+        batches_in_flight=batches_in_flight,
+    )
 
 
 def submit(worker: Any, request: Request[Any]) -> Any:

@@ -113,6 +113,7 @@ def _record(current: RunStatus) -> dict[str, Any]:
         ],
         "rates": [asdict(rate) for rate in current.rates],
         "rates_over_seconds": current.rates_over_seconds,
+        "time_use": [{"kind": kind, **use.to_json()} for kind, use in current.time_use],
         "workers": [
             {**asdict(worker), "since": None if worker.since is None else worker.since.isoformat()}
             for worker in current.workers

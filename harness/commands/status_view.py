@@ -47,6 +47,8 @@ def render(status: RunStatus, address: str, width: int) -> Group:
         parts += ["", _errors(status)]
     if status.rates:
         parts += ["", _rates(status)]
+    if status.time_use:
+        parts += ["", _time_use(status)]
     if status.workers:
         parts += ["", _workers(status)]
     if status.owners:
@@ -131,6 +133,20 @@ def _rates(status: RunStatus) -> Table:
         table.add_row(
             rate.kind.value, f"{60 * rate.jobs_per_second:,.1f}", f"{rate.seconds_per_attempt:,.2f}"
         )
+    return table
+
+
+def _time_use(status: RunStatus) -> Table:
+    """What the workers' time went into: whether models, and the GPUs they are on, wait for cores."""
+    table = plain_table()
+    table.add_column("time of workers", no_wrap=True)
+    for name in ("model runs", "proposing", "model waits", "settling", "in flight"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, use in status.time_use:
+        whole = max(use.forward + use.propose + use.waiting, 1e-9)
+        shares = (use.forward / whole, use.propose / whole, use.waiting_share)
+        settling = duration(use.settle)  # beside the model or not, so no share
+        table.add_row(kind.value, *(f"{share:.0%}" for share in shares), settling, f"{use.batches_in_flight}")
     return table
 
 

@@ -91,7 +91,8 @@ def make_pool(
     count = room if requested == "auto" else int(requested)
     if count < 1:
         raise InvalidInputError(f"the number of workers must be at least 1; got {count}.")
-    return RayPool(count, resources.num_cpus, resources.num_gpus, note)
+    in_flight = None if resources.batches_in_flight == "auto" else resources.batches_in_flight
+    return RayPool(count, resources.num_cpus, resources.num_gpus, note, batches_in_flight=in_flight)
 
 
 def _check_reachable(address: str) -> None:

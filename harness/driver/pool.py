@@ -26,6 +26,7 @@ class FailureKind(StrEnum):
     ERROR = "error"  # an unexpected error; another attempt may succeed
     OUT_OF_MEMORY = "out of memory"  # another attempt needs smaller batches
     WORKER_LOST = "worker lost"  # the worker's process or machine died
+    DEVICE_LOST = "device lost"  # its GPU failed or vanished; a new process may find another
     NOT_BEGUN = "not begun"  # the worker died while this request was in its queue
 
 

@@ -70,8 +70,9 @@ class RayPool:
         num_cpus: int = 1,
         num_gpus: float = 0,
         note: Callable[[str], None] | None = None,
+        batches_in_flight: int | None = None,
     ) -> None:
-        self._resources = num_cpus, num_gpus
+        self._resources = num_cpus, num_gpus, batches_in_flight
         self._note = note or (lambda _: None)
         self._actors = {f"worker-{number}": self._start() for number in range(workers)}
         self._last_seen = time.monotonic()  # when there last was a started worker
@@ -151,11 +152,15 @@ class RayPool:
         outcomes: list[Outcome] = []
         for reference in [reference for reference in actor.pending if reference in arrived]:
             result, gone = _get(reference)
+            if isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST:
+                gone = True  # nothing on this device works any more in the process that lost it
             if not gone:
                 outcomes.append(Outcome(actor.pending.pop(reference), name, result))
                 continue
-            LOGGER.warning("%s (%s) died; starting a replacement", name, actor.location)
-            self._note(f"{name} ({actor.location}) died; starting a replacement.")
+            lost_device = isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST
+            end = "lost its device" if lost_device else "died"
+            LOGGER.warning("%s (%s) %s; starting a replacement", name, actor.location, end)
+            self._note(f"{name} ({actor.location}) {end}; starting a replacement.")
             # It runs one request at a time, so only the first can have begun, or have caused this.
             begun, *behind = actor.pending.values()
             untried = Failure(FailureKind.NOT_BEGUN, "the worker died before this job began")
@@ -201,6 +206,8 @@ def describe(error: Exception) -> Failure:
         return Failure(FailureKind.OUT_OF_MEMORY, text)
     if isinstance(cause, BatError):
         return Failure(FailureKind.INVALID, str(cause))
+    if isinstance(cause, torch.AcceleratorError):
+        return Failure(FailureKind.DEVICE_LOST, text)
     if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError):
         return Failure(FailureKind.WORKER_LOST, text)
     if isinstance(error, RayTaskError):

@@ -63,7 +63,7 @@ def load_cost(reader: Reader, result: Result) -> Cost:
     """The cost of the linear programs of a result."""
     jobs = [job for scored in result.seeds for job in scored.generate_jobs]
     tokens, seconds = reader.solver_cost(jobs)
-    return Cost(tokens, seconds)
+    return Cost(tokens, seconds, reader.time_use(jobs))
 
 
 @dataclass

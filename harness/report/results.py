@@ -12,6 +12,7 @@ from harness.report.names import setting_name, with_method
 from harness.scoring.scores import StoredScore
 from harness.store import Resolution, Run
 from workers.measurement_record import Measurement
+from workers.time_use import TimeUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of the linear programs of a result, by the workers' clocks."""
+    """The cost of the linear programs of a result, and the use of its workers' time, by their clocks."""
 
     tokens: int
     solver_seconds: float
+    time_use: TimeUse | None = None  # unknown for texts of older versions
 
 
 @dataclass(frozen=True, slots=True)

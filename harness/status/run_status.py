@@ -24,6 +24,7 @@ from harness.store import (
 )
 from harness.store.owners import is_gone
 from harness.words import counted, duration
+from workers.time_use import TimeUse
 
 # Rates are measured over the shortest of these windows in which enough jobs ended.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
@@ -46,6 +47,19 @@ FROM run_jobs
 JOIN jobs ON jobs.key = run_jobs.job_key
 WHERE run_jobs.run_id = :run_id
 GROUP BY 1, 2, 3, 4
+"""
+
+_TIME_USE = """
+SELECT jobs.kind, sum(CAST(attempts.time_use ->> 'forward' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'propose' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'settle' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'waiting' AS double precision)),
+       max(CAST(attempts.time_use ->> 'batches_in_flight' AS integer))
+FROM run_jobs
+JOIN jobs ON jobs.key = run_jobs.job_key
+JOIN attempts ON attempts.job_key = jobs.key AND attempts.outcome = 'done'
+WHERE run_jobs.run_id = :run_id AND attempts.time_use IS NOT NULL
+GROUP BY jobs.kind
 """
 
 _MEAN_SECONDS = "SELECT kind, avg(seconds) FROM attempts_view WHERE outcome = 'done' GROUP BY kind"
@@ -103,6 +117,7 @@ class RunStatus:
     resolutions: tuple[Resolution, ...]
     open_parameters: tuple[str, ...]  # that wait for results, by their names in resolutions
     unresolvable: tuple[tuple[str, str], ...]  # parameters that cannot be resolved, and why
+    time_use: tuple[tuple[JobKind, TimeUse], ...] = ()  # of the done jobs of a kind, where workers told it
 
     def __str__(self) -> str:
         return say(self)
@@ -169,7 +184,14 @@ def gather(reader: Reader, run: Run) -> RunStatus:
         resolutions=tuple(reader.resolutions(run.id)),
         open_parameters=tuple(_parameters(instances, InstanceState.OPEN)),
         unresolvable=tuple(_parameters(instances, InstanceState.UNRESOLVABLE).items()),
+        time_use=tuple(_time_use(reader, run)),
     )
+
+
+def _time_use(reader: Reader, run: Run) -> list[tuple[JobKind, TimeUse]]:
+    with reader.query(_TIME_USE, {"run_id": run.id}) as answer:
+        found = {JobKind(kind): TimeUse(*sums) for kind, *sums in answer.rows}
+    return [(kind, found[kind]) for kind in JobKind if kind in found]
 
 
 def lease_owners(reader: Reader, run: Run) -> list[LeaseOwner]:

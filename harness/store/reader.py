@@ -31,6 +31,7 @@ from harness.store.records import (
 from harness.store.statements import get_done_keys
 from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
 from workers.measurement_record import Measurement, concatenate
+from workers.time_use import TimeUse
 
 if TYPE_CHECKING:  # brings in torch
     from workers.generation import Generation
@@ -168,6 +169,12 @@ class Reader(JobReader):
             keys = get_done_keys(connection, job_ids)
             costs = [result_rows.read_solver_cost(connection, key) for key in keys.values()]
         return sum(tokens for tokens, _ in costs), sum(seconds for _, seconds in costs)
+
+    def time_use(self, job_ids: Sequence[str]) -> TimeUse | None:
+        """What workers spent on done jobs, all together; None if nothing is known, as of older databases."""
+        with self._database.reading() as connection:
+            keys = get_done_keys(connection, job_ids)
+            return TimeUse.total(result_rows.read_time_use(connection, list(keys.values())))
 
     # Prefixes
 

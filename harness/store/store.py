@@ -261,8 +261,15 @@ class Store(Reader):
         """Store a result and mark its job as done. If the lease is not ours any more, return False only."""
         return self.complete_many([(lease, result)])[0]
 
-    def complete_many(self, completions: Sequence[tuple[Lease, Rows]]) -> list[bool]:
-        """Complete several jobs in one transaction. Return, for each, whether its lease was still ours."""
+    def complete_many(
+        self,
+        completions: Sequence[tuple[Lease, Rows]],
+        time_use: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> list[bool]:
+        """Complete several jobs in one transaction. Return, for each, whether its lease was still ours.
+
+        `time_use` is what workers spent their time on, by the keys of jobs. It is no part of a result.
+        """
         for lease, result in completions:
             expected = ROWS_TYPES[lease.kind]
             if not isinstance(result, expected):
@@ -280,7 +287,7 @@ class Store(Reader):
                 if is_ours
             }
             results.write(connection, stored)
-            queue.finish(connection, stored)
+            queue.finish(connection, stored, time_use)
         return kept
 
     def fail(

@@ -89,12 +89,18 @@ PROGRESS = View(
 
 ATTEMPTS = View(
     "attempts_view",
-    "One try at a job of a run: by whom, how long, how it ended, with what error. Runs that share the job "
-    "share the attempt: each has a row for it.",
+    "One try at a job of a run: by whom, how long, how it ended, with what error, and how the worker spent "
+    "its time: in `settle_seconds` the host solved programs, in `waiting_seconds` the model had nothing to do. "
+    "Runs that share the job share the attempt: each has a row for it.",
     f"""
     SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.model,{_SETTING},
            attempts.number, attempts.owner, attempts.worker, attempts.outcome, attempts.error,
-           attempts.started_at, attempts.ended_at, {{seconds}} AS seconds
+           attempts.started_at, attempts.ended_at, {{seconds}} AS seconds,
+           CAST(attempts.time_use ->> 'forward' AS double precision) AS forward_seconds,
+           CAST(attempts.time_use ->> 'propose' AS double precision) AS propose_seconds,
+           CAST(attempts.time_use ->> 'settle' AS double precision) AS settle_seconds,
+           CAST(attempts.time_use ->> 'waiting' AS double precision) AS waiting_seconds,
+           CAST(attempts.time_use ->> 'batches_in_flight' AS integer) AS batches_in_flight
     FROM attempts
     JOIN jobs ON jobs.key = attempts.job_key
     JOIN run_jobs ON run_jobs.job_key = jobs.key

@@ -148,6 +148,34 @@ def test_a_row_depends_on_nothing_but_itself() -> None:
     assert alone == together.tokens.tolist()
 
 
+def test_only_rows_below_their_threshold_are_left_pending() -> None:
+    basis, logits = random_model(21, tokens=80, hidden=8, constraints=6, batch=40)
+    numbers = bat.uniforms(keys(40), 0, 11)
+    probs = bat.softmax(logits)
+    rule = bat.get_rule("ba-eta=0.1")
+    proposals = bat.propose(logits, rule, numbers)
+    taus = rule.thresholds(probs)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(proposals.thresholds, taus, rtol=1e-12)
+    np.testing.assert_array_equal(proposals.probs, probs[np.arange(40), proposals.tokens])
+    np.testing.assert_array_equal(proposals.pending, np.flatnonzero(proposals.probs < proposals.thresholds))
+    assert 5 < proposals.pending.size < 35
+    np.testing.assert_array_equal(proposals.distributions, probs[proposals.pending])
+    np.testing.assert_array_equal(proposals.uniforms, numbers[proposals.pending])
+    settled = bat.settle(basis, proposals)
+    finished = np.setdiff1d(np.arange(40), proposals.pending)
+    np.testing.assert_array_equal(settled.tokens[finished], proposals.tokens[finished])
+    assert (settled.programs[proposals.pending] > 0).all()
+    # The first draw is the same for every rule, so a plain one rejects the candidates that were left pending.
+    plain = bat.propose(logits, bat.get_rule("eta=0.1"), numbers)
+    assert plain.pending.size == 0
+    assert plain.distributions.shape == (0, 80)
+    first = [
+        rejected[0] if rejected else token
+        for token, rejected in zip(plain.tokens, plain.rejected_tokens, strict=True)
+    ]
+    assert first == proposals.tokens.tolist()
+
+
 def test_rules_that_share_numbers_mostly_agree() -> None:
     basis, logits = random_model(21, tokens=80, hidden=8, constraints=6, batch=200)
     numbers = bat.uniforms(keys(200), 0, 11)

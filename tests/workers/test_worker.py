@@ -149,7 +149,15 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
             return "handle"
 
     monkeypatch.setattr(ray, "remote", lambda _: Remote())
-    assert start_worker(num_cpus=4, num_gpus=0.5, explain=repr, max_restarts=2) == "handle"
+    handle = start_worker(num_cpus=4, num_gpus=0.5, batches_in_flight=3, explain=repr, max_restarts=2)
+    assert handle == "handle"
     assert seen.pop("explain") is repr
     assert seen.pop("driver") == get_origin()
-    assert seen == {"num_cpus": 4, "num_gpus": 0.5, "max_restarts": 2, "device": "cuda", "threads": 4}
+    assert seen == {
+        "num_cpus": 4,
+        "num_gpus": 0.5,
+        "max_restarts": 2,
+        "device": "cuda",
+        "threads": 4,
+        "batches_in_flight": 3,
+    }

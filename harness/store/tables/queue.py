@@ -209,6 +209,11 @@ class AttemptRow(Base):
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was claimed")
     ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it ended")
     worker: Mapped[str | None] = mapped_column(Text, doc="machine and process of the worker")
+    time_use: Mapped[Any | None] = mapped_column(
+        Json,
+        doc="for jobs that generate or measure: the seconds in which the model ran (forward), tokens were "
+        "proposed and settled (propose, settle) and the model waited (waiting), and the batches_in_flight",
+    )
 
     __table_args__ = (
         one_of("outcome", AttemptOutcome),

@@ -45,6 +45,9 @@ def test_an_error_inside_a_worker_keeps_its_kind() -> None:
     assert invalid == Failure(FailureKind.INVALID, "epsilon must lie in (0, 1); got 2.")
     for cause in (torch.OutOfMemoryError("CUDA out of memory"), MemoryError("no more")):
         assert describe(raised(cause)).kind is FailureKind.OUT_OF_MEMORY
+    lost = describe(raised(torch.AcceleratorError("CUDA error: device lost")))
+    assert lost.kind is FailureKind.DEVICE_LOST
+    assert lost.text.endswith("CUDA error: device lost")
     error = describe(raised(RuntimeError("boom")))
     assert error.kind is FailureKind.ERROR
     assert error.text.splitlines()[0] == "RuntimeError: boom"
@@ -208,6 +211,10 @@ DIED = of_ray.ActorDiedError()
         (
             {1: of_ray.OutOfMemoryError("low on memory")},
             {"first": FailureKind.OUT_OF_MEMORY, "second": FailureKind.NOT_BEGUN},
+        ),
+        (  # an error of its own, but whatever the process does next on the device fails, too
+            {1: raised(torch.AcceleratorError("CUDA error: unspecified launch failure"))},
+            {"first": FailureKind.DEVICE_LOST, "second": FailureKind.NOT_BEGUN},
         ),
     ],
 )
