@@ -38,7 +38,9 @@ def read_inputs(config: SweepConfig, known: Iterable[LocalInput]) -> tuple[Local
     it, and planning reports it otherwise. If it was never seen, it is left to planning.
     """
     earlier = list(known)
-    signed = {(entry.path, entry.signature): entry.revision for entry in earlier if entry.signature}
+    signed: dict[tuple[str, str | None], str] = {
+        (entry.path, entry.signature): entry.revision for entry in earlier if entry.signature
+    }
     by_path = {entry.path: entry.revision for entry in reversed(earlier)}
     inputs = []
     for named in _named(config):

@@ -159,7 +159,7 @@ class _Merge:
         self._add_results(connection, copied)
         self.counts.results += len(copied)
 
-    def _finish(self, connection: Connection, row: Row[Any], there: Row[Any]) -> None:
+    def _finish(self, connection: Connection, row: Row[Any], there: Any) -> None:
         """Mark a job of the target as done, with the attempts of the source after its own."""
         self._add_attempts(connection, {row.key: (there.key, there.attempt)})
         values = {"state": row.state, "adjustment": row.adjustment, "finished_at": row.finished_at}

@@ -23,8 +23,6 @@ from harness.store.tables import (
     utc_now,
 )
 
-_INPUTS = (RunInputRow.key, RunInputRow.path, RunInputRow.revision, RunInputRow.signature)
-
 
 def identity_of(name: str, config: Mapping[str, Any], inputs: Iterable[LocalInput] = ()) -> str:
     """What tells runs apart: equal for a sweep that is started again.
@@ -143,13 +141,19 @@ def read(connection: Connection, *conditions: Any) -> list[Run]:
     for run_id, tag in connection.execute(select(RunTagRow.run_id, RunTagRow.tag)):
         tags.setdefault(run_id, []).append(tag)
     inputs: dict[int, list[LocalInput]] = {}
-    for run_id, *values in connection.execute(select(RunInputRow.run_id, *_INPUTS)):
-        inputs.setdefault(run_id, []).append(LocalInput(*values))
+    for file in connection.execute(select(RunInputRow.__table__)):
+        entry = LocalInput(file.key, file.path, file.revision, file.signature)
+        inputs.setdefault(file.run_id, []).append(entry)
     return [
         Run(
-            *row,
-            tags=tuple(sorted(tags.get(row.id, ()))),
-            inputs=tuple(sorted(inputs.get(row.id, ()), key=lambda entry: entry.key)),
+            row.id,
+            row.name,
+            row.config,
+            row.versions,
+            row.created_at,
+            row.started_at,
+            tuple(sorted(tags.get(row.id, ()))),
+            tuple(sorted(inputs.get(row.id, ()), key=lambda entry: entry.key)),
         )
         for row in rows
     ]

@@ -40,6 +40,9 @@ def test_the_reference_has_every_command_and_option() -> None:
         "doctor",
         "db migrate",
         "db check",
+        "db merge",
+        "runs list",
+        "runs delete",
     ):
         assert f"\n### {name}\n" in made
     assert "bat-harness export [OPTIONS] --output DIR [RUN]" in made

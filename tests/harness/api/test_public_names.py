@@ -12,17 +12,26 @@ import pytest
 import harness
 
 FUNCTIONS = {
+    "delete_run",
+    "diff_runs",
     "get_status",
     "list_runs",
     "load_sweep",
+    "merge_databases",
     "open_results",
     "plan_sweep",
+    "rename_run",
     "retry_failed",
     "run_sweep",
+    "tag_run",
+    "untag_run",
     "write_report",
 }
 CLASSES = {
     "BatError",
+    "DeletedRun",
+    "Difference",
+    "MergeOutcome",
     "RetryOutcome",
     "RunOutcome",
     "RunResults",

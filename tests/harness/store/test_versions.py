@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, insert, inspect, text
 
 import harness.store
 from bat.errors import BatError
+from harness.jobs import CorpusIdentity, JobSpec, ModelIdentity
 from harness.store import SCHEMA_VERSION, SchemaVersionError, migrate, open_reader, open_store
 from harness.store.addresses import parse_address
 from harness.store.engine import Database, connect
-from harness.store.tables import Base
+from harness.store.tables import Base, JobRow
 from harness.store.versions import run_migrations
 from harness.store.views import ALL
+from tests.harness.jobs import specs
 from tests.harness.store import examples
 
 FIRST = "0001"
@@ -128,6 +131,36 @@ def test_what_an_old_database_holds_is_kept_and_goes_on(empty: str) -> None:
         assert [worker.worker for worker in store.workers(1)] == ["node:1"]
         store.beat("driver", 1, "working")
         assert [driver.doing for driver in store.drivers(1)] == ["working"]
+
+
+def test_jobs_on_local_files_keep_their_results_under_ids_without_paths(empty: str) -> None:
+    corpus = CorpusIdentity("../texts.jsonl", "sha256:0123456789abcdef", "test")
+    folder = ModelIdentity("models/mine", None, "float32", "w" * 16, "t" * 16)
+    hub = replace(folder, name="gpt2", revision="c" * 40)
+    here = replace(corpus, name="local", title=corpus.name), replace(folder, name="local", title=folder.name)
+
+    def plan(corpus: CorpusIdentity, folder: ModelIdentity) -> list[JobSpec[Any]]:
+        written = specs.generate(model=folder)
+        features = specs.featurize_generated(written, model=hub)
+        scored = specs.score_generated(written, human=(), generated=(features.id,))
+        unchanged = [specs.measure(model=hub), specs.generate(model=replace(hub, name="fake:v=9"))]
+        return [specs.measure(model=hub, corpus=corpus), written, features, scored, *unchanged]
+
+    before, after = plan(corpus, folder), plan(*here)
+    assert [old.id == new.id for old, new in zip(before, after, strict=True)] == [False] * 4 + [True] * 2
+    database = connect(parse_address(empty))
+    with database.writing() as connection:
+        run_migrations(connection, "0004")
+        for spec in before:
+            row = {"id": spec.id, "kind": spec.kind.value, "spec": spec.job.spec}
+            connection.execute(insert(JobRow).values(**row))
+    database.close()
+    assert migrate(empty) == ("0004", SCHEMA_VERSION)
+    with open_store(empty) as store:
+        assert store.parsed_jobs([spec.id for spec in after]) == {spec.id: spec for spec in after}
+        assert not store.find_jobs([spec.id for spec in before[:4]])
+        run_id = store.add_run("again", {}, {})
+        assert store.add_jobs(run_id, [spec.job for spec in after]) == 0  # all are there
 
 
 def test_a_new_database_is_migrated_as_it_is_opened(empty: str) -> None:

@@ -1,9 +1,14 @@
-"""The local files that a run was started with, at which revision, and the tags that people give to runs."""
+"""The local files that a run was started with, at which revision, and the tags that people give to runs.
+
+Jobs on local files get ids without the paths of these files.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+
+from harness.store.older_ids import rename_local_jobs
 
 revision = "0005"
 down_revision = "0004"
@@ -12,7 +17,7 @@ KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add two tables. Runs that were started before have no rows in them."""
+    """Add two tables, in which runs that were started before have no rows, and rename jobs."""
     op.create_table(
         "run_inputs",
         sa.Column("run_id", KEY, nullable=False),
@@ -32,3 +37,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "tag", name="pk_run_tags"),
         sqlite_with_rowid=False,
     )
+    rename_local_jobs(op.get_bind())
