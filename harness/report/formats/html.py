@@ -14,7 +14,6 @@ from markupsafe import Markup as Safe
 from harness.report.formats.layout import check_report, full_caption, number_columns, paragraphs, parts_of
 from harness.report.parts import Cell, Markup, Part, Picture, Report, Table
 
-
 _PACKAGE = "harness.report.formats"
 
 
