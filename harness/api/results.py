@@ -16,7 +16,7 @@ from harness.api.frames import settings_frame, to_frame, tokens_frame, with_type
 from harness.api.human_text import MeasuredText, check_constraints, curve_rows, measured_texts
 from harness.api.queries import Choice, Condition, as_list
 from harness.api.runs import RunName, choose_runs, list_runs
-from harness.config import from_identity
+from harness.config import SweepConfig, from_identity
 from harness.report.tables.rejection import REPLICATES, rules_of
 from harness.store import Reader, Run, open_reader
 
@@ -221,7 +221,7 @@ class RunResults:
         """
         measured = self._measured(model, stage)
         numbers = [constraints] if isinstance(constraints, int) else constraints
-        chosen = as_list(rules) or rules_of([from_identity(run.config) for run in self._runs])
+        chosen = as_list(rules) or (rules_of(self._sweeps()) if measured else [])
         columns, rows = curve_rows(self._reader, measured, chosen, parameters, numbers, replicates=replicates)
         return with_types(pd.DataFrame(rows, columns=columns))
 
@@ -251,6 +251,9 @@ class RunResults:
         queries.check_read_only(query)
         with self._reader.query(query, parameters) as answer:
             return to_frame(answer.columns, answer.rows)
+
+    def _sweeps(self) -> list[SweepConfig]:
+        return [from_identity(run.config) for run in self._runs]
 
     def _condition(self, **choices: Choice) -> Condition:
         return queries.condition(self._reader, self.run_ids, **choices)

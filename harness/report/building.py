@@ -63,7 +63,7 @@ def build_report(
     parts.add(_samples(reader, sources.results))
     progress(3)
     if device is None:
-        parts.add(_without_model(reader, runs))
+        parts.add(_without_model(reader, runs, paper=sources.paper))
     else:
         parts.add(_with_model(reader, sources, device, stage))
     parts.add([_human_judges(reader, runs)])
@@ -134,8 +134,10 @@ def _with_model(reader: Reader, sources: Sources, device: str, stage: Stage) -> 
     return list(model_parts(sources.results, revisions, device, stage, paper=sources.paper))
 
 
-def _without_model(reader: Reader, runs: Sequence[Run]) -> list[Missing]:
+def _without_model(reader: Reader, runs: Sequence[Run], *, paper: bool) -> list[Missing]:
     command = f"bat-harness report {_names(runs)} --with-model -o DIR --db {reader.address}"
+    if not paper:
+        return [Missing("Next tokens and the rank of the outputs", "they need the model", command)]
     return [
         Missing("Next tokens (Figures 1 and 4, Tables 5 to 11 of the paper)", "they need the model", command),
         Missing("Rank of the outputs (Figure 10 of the paper)", "it needs the model", command),

@@ -219,7 +219,7 @@ def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
 def _check_comparable(loaded: Sequence[_LoadedRun]) -> None:
     first = loaded[0]
     for other in loaded[1:]:
-        if other.corpus != first.corpus:
+        if other.corpus != first.corpus and not first.prefix_sets & other.prefix_sets:
             raise InvalidInputError(
                 f"runs of one report must continue the same human text; {first.run.name!r} has "
                 f"{first.corpus}, {other.run.name!r} has {other.corpus}. Report them separately."

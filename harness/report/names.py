@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from bat.rules import Rule
 from harness.config.expansion import IMPORTED
@@ -50,6 +51,11 @@ def with_method(method: str, rule: str, setting: str) -> str:
         return setting
     inside = _CONSTRAINTS.sub(r", \1", setting)
     return f"{method} ({inside})"
+
+
+def by_name(rules: Iterable[Rule]) -> dict[str, Rule]:
+    """Rules by the names of their settings."""
+    return {name_of(rule): rule for rule in rules}
 
 
 def name_of(rule: Rule) -> str:

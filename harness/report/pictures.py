@@ -15,7 +15,7 @@ from harness.report.figures.sweep import Line, constraints_sweep, eta_sweep, par
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.results import Measured, Result
 from harness.report.tables import Sources
-from harness.report.tables.cells import FEW_TEXTS_NOTE, has_score, mauve_of
+from harness.report.tables.cells import FEW_TEXTS_NOTE, has_few_texts, has_score, mauve_of
 from harness.report.tables.labels import compared, joined, slug
 from harness.report.tables.rejection import rules_of
 from workers.rejection import Curve, rejection_curve
@@ -36,8 +36,7 @@ def picture_of_comparison(table: Table, models: Sequence[str]) -> Picture | None
     if not bars:
         return None
     picture = draw_comparison(bars, name="mauve-by-method")
-    few = [f" {FEW_TEXTS_NOTE}"] if FEW_TEXTS_NOTE in table.notes else []
-    return replace(picture, caption="".join([picture.caption, *few]), paper=table.paper)
+    return replace(_with_note(picture, few=FEW_TEXTS_NOTE in table.notes), paper=table.paper)
 
 
 def picture_of_eta_sweep(table: Table) -> Picture | None:
@@ -73,7 +72,13 @@ def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:
     for rule, lines in by_rule.items():
         drawn = [line for (name, _), own in lines.items() if (line := _line_of(name, own))]
         if drawn:
-            yield parameter_sweep(drawn, rule, name=f"parameters-{slug(rule)}")
+            few = any(has_few_texts(result) for own in lines.values() for result in own)
+            yield _with_note(parameter_sweep(drawn, rule, name=f"parameters-{slug(rule)}"), few=few)
+
+
+def _with_note(picture: Picture, *, few: bool) -> Picture:
+    """The picture with a note in its caption, if it shows MAUVE of too few texts."""
+    return replace(picture, caption=f"{picture.caption} {FEW_TEXTS_NOTE}") if few else picture
 
 
 def _told_apart(sources: Sources, result: Result) -> list[str]:

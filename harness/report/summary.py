@@ -36,7 +36,7 @@ def _what_was_compared(reader: Reader, results: Results) -> str:
         return "Human text was measured; no texts were generated."
     own = [result for result in results.results if not result.is_imported]
     models = ", ".join(dict.fromkeys(result.model for result in own))
-    settings = {(result.model, result.setting) for result in own}
+    settings = {(result.model, result.label) for result in own}
     seeds = len({scored.seed for result in own for scored in result.seeds})
     set_ids = dict.fromkeys(result.prefix_set for result in results.results)
     text = ", ".join(

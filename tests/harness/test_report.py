@@ -30,7 +30,7 @@ def test_writes_a_page_and_files_for_everything_there_is_data_for(
     assert tables == {
         *("comparison", "differences", "statistics", "sampling", "lower-entropy", "matching", "selection"),
         *("eta-sweep-fake", "eta-sweep-fake-2", "constraints-fake", "constraints-fake-2"),
-        *("rejection", "rates"),
+        *("rejection", "rates", "all-scores"),
     }
     assert {path.suffix for path in (output / "tables").iterdir()} == {".csv", ".md", ".tex"}
     figures = {path.stem for path in (output / "figures").glob("*.svg")}

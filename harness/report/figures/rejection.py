@@ -101,6 +101,8 @@ def _explain(figure: Figure, curves: Sequence[Curve]) -> None:
     from matplotlib.lines import Line2D
 
     looks = {_look(curve): None for curve in curves}
+    if len(looks) == 1:
+        return
     labels = {style.PLAIN: "plain rule", style.BASIS_AWARE: "basis-aware form"}
     signs = [Line2D([], [], color=look.colour, linestyle=look.line, label=labels[look]) for look in looks]
     figure.legend(handles=signs, loc="outside upper center", ncols=2)

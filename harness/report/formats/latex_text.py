@@ -44,6 +44,7 @@ _SIGNS = {
     "\u2019": r"\textquoteright{}",
     "\u201c": r"\textquotedblleft{}",
     "\u201d": r"\textquotedblright{}",
+    "\u2020": r"\textdagger{}",
     "\u2022": r"\textbullet{}",
     "\u2026": r"\dots{}",
     "\u2192": r"$\rightarrow$",

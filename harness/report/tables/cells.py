@@ -110,16 +110,18 @@ def mauve_cell(result: Result, *, bold: bool = False) -> Cell:
     return replace(_with_mark(cell, result), bold=bold)
 
 
+def has_few_texts(result: Result) -> bool:
+    """Whether a result has too few texts for MAUVE."""
+    return 0 < result.prefixes < ENOUGH_TEXTS  # 0: unknown
+
+
 def _with_mark(cell: Cell, *results: Result) -> Cell:
     """The cell, marked if it is MAUVE of too few texts."""
-    fewest = min(result.prefixes for result in results)
-    if cell.value is None or not 0 < fewest < ENOUGH_TEXTS:  # 0: unknown
+    few = [result.prefixes for result in results if has_few_texts(result)]
+    if cell.value is None or not few:
         return cell
-    return replace(
-        cell,
-        text=f"{cell.text} {FEW_TEXTS_MARK}",
-        how=f"{cell.how}; from {fewest} prefixes, too few for MAUVE",
-    )
+    how = f"{cell.how}; from {min(few)} prefixes, too few for MAUVE"
+    return replace(cell, text=f"{cell.text} {FEW_TEXTS_MARK}", how=how)
 
 
 def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:

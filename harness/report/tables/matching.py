@@ -24,7 +24,8 @@ def matching(sources: Sources) -> list[Table | Missing]:
     results = merged(by_rate, lambda result: (result.model, result.method, result.asked, result.setting))
     if not results:
         why = "no parameter was chosen by its rejection rate"
-        return [Missing("Matched parameters", why, "bat-harness run configs/paper/comparison.yaml")]
+        command = "bat-harness run configs/paper/comparison.yaml"
+        return [Missing("Matched parameters", why, command, of_paper=True)]
     rows = [
         Row(label, (_parameter_cell(result), *_rate_cells(sources, result)))
         for label, result in zip(labels(results, by_split=False), results, strict=True)

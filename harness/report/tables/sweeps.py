@@ -15,7 +15,7 @@ from harness.report.tables.cells import (
     mauve_cell,
     parameter_cell,
 )
-from harness.report.tables.labels import table_names
+from harness.report.tables.labels import distinct, table_names
 from harness.report.tables.rejection import rate_cell
 
 _Item = TypeVar("_Item")
@@ -82,7 +82,7 @@ def _eta_table(sources: Sources, name: str, pairs: Sequence[_Pair]) -> Table:
     ]
     return Table(
         name=name,
-        title=f"MAUVE against eta, {_of(first)}",
+        title=f"MAUVE against eta, {_of(sources, first)}",
         caption="eta and BA-eta at the same rejection rates, from permissive to restrictive; BA-eta with "
         f"{first.setting.constraints} constraints. MAUVE is times 100, with 95% intervals; the difference is "
         "BA-eta minus eta, paired by prefix.",
@@ -106,7 +106,7 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
         rows.append(Row(str(result.setting.constraints), cells))
     return Table(
         name=name,
-        title=f"MAUVE against the number of constraints, {first.setting.rule}, {_of(first)}",
+        title=f"MAUVE against the number of constraints, {first.setting.rule}, {_of(sources, first)}",
         caption=f"{first.setting.rule} with more and more constraints; without any it is the plain rule. "
         "MAUVE is times 100, with 95% intervals; the difference is to the plain rule, paired by prefix.",
         columns=("constraints", "parameter", "rejected, %", "MAUVE", "difference"),
@@ -116,8 +116,13 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
     )
 
 
-def _of(result: Result) -> str:
-    return f"{result.model}, {result.origin}" if result.of_several_runs else result.model
+def _of(sources: Sources, result: Result) -> str:
+    """The model of a table and, if the report has several runs, the runs that have its results."""
+    if not result.of_several_runs:
+        return result.model
+    same = [other for other in sources.results.results if other.asked == result.asked]
+    [shared, *_] = distinct(other for other in same if other.seeds == result.seeds)
+    return f"{result.model}, {shared.origin}"
 
 
 def _once(groups: Sequence[list[_Item]], seeds: Callable[[_Item], Sequence[Scored]]) -> list[list[_Item]]:

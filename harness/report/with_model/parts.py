@@ -9,7 +9,7 @@ from bat.errors import InvalidInputError
 from bat.rules import Rule
 from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.schema import SweepConfig
-from harness.report.names import name_of, with_method
+from harness.report.names import by_name, name_of, with_method
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
 from harness.report.tables.labels import shown
@@ -80,8 +80,8 @@ def _rules(results: Results, model: str) -> tuple[dict[str, Rule], int]:
             by_label[with_method(result.method, rule.name, name_of(rule))] = rule
             methods.add(result.method)
             constraints = constraints or result.setting.constraints
-    usual = [bat.get_rule(*rule) for rule in _RULES]
-    return by_label or {name_of(rule): rule for rule in usual}, constraints or DEFAULT_CONSTRAINTS
+    usual = by_name(bat.get_rule(*rule) for rule in _RULES)
+    return by_label or usual, constraints or DEFAULT_CONSTRAINTS
 
 
 def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> list[TokenizedDocument]:

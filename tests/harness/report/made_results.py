@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,7 +80,7 @@ def sweep(**changes: Any) -> SweepConfig:
             "name": "made",
             "models": [{"name": "fake:v=300,d=8", "label": "fake"}],
             "corpus": {"name": "news"},
-            "prefixes": {"count": 100},
+            "prefixes": {"count": 1000},
             "methods": [
                 {"rule": "eta", "parameter": 0.002},
                 {"rule": "ba-eta", "parameter": {"match": {"method": "eta"}}},
@@ -108,7 +109,7 @@ def make_results(
     chosen = configs or (sweep(),)
     made: list[Result] = []
     readers: dict[tuple[str, str], HumanScores] = {}
-    for config in chosen:
+    for number, config in enumerate(chosen, 1):
         grouped: dict[tuple[str, str, str, Setting], list[MethodInstance]] = {}
         for instance in expand(config):
             key = (instance.stage, instance.model, instance.method, instance.setting)
@@ -116,6 +117,7 @@ def make_results(
         for instances in grouped.values():
             found = _result(config, instances, mauve, resolve, statistics)
             if found is not None:
+                found = replace(found, run_id=number, of_several_runs=len(chosen) > 1)
                 made.append(found)
                 place = (found.model, found.prefix_set)
                 readers.setdefault(place, _human(*place, statistics))
@@ -130,10 +132,10 @@ def make_results(
     )
 
 
-def make_sources(results: Results, measurement: Measurement | None = None) -> Sources:
+def make_sources(results: Results, measurement: Measurement | None = None, *, paper: bool = True) -> Sources:
     """Sources whose measurements are one that is made up, and whose programs took a second."""
     facts = made_measurement() if measurement is None else measurement
-    return Sources(results, lambda measured: facts, lambda result: Cost(1000, 1.0))
+    return Sources(results, lambda measured: facts, lambda result: Cost(1000, 1.0), paper)
 
 
 def made_measurement(count: int = 400, documents: int = 50, seed: int = 0) -> Measurement:
@@ -204,6 +206,7 @@ def _result(
         asked=first.setting,
         resolution=resolution,
         prefix_set=f"prefixes-{first.split}",
+        prefixes=config.prefixes.count,
         seeds=tuple(seeds),
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bat.errors import InvalidInputError
 from harness.jobs import JobKind
-from harness.report.loading import load_cost, load_results, load_revisions
+from harness.report.loading import load_cost, load_results, load_revisions, run_titles
 from harness.store import open_reader
 from tests.harness.driver.sweeps import tiny_sweep, write_corpus
 from tests.harness.report.finished import run_in_this_process
@@ -95,6 +96,8 @@ def test_runs_of_other_text_are_not_compared(tmp_path: Path, text_corpus: Path) 
     file = tmp_path / "two.db"
     run_in_this_process(file, tiny_sweep(text_corpus))
     other = write_corpus(tmp_path / "elsewhere")
+    for document in other.iterdir():
+        document.write_text(f"Elsewhere. {document.read_text()}")
     run_in_this_process(file, tiny_sweep(other, name="elsewhere"))
     fewer = {"count": 5, "tokens": 4, "min_continuation_tokens": 6, "shard_size": 3}
     address = run_in_this_process(file, tiny_sweep(text_corpus, name="fewer", prefixes=fewer))
@@ -102,11 +105,17 @@ def test_runs_of_other_text_are_not_compared(tmp_path: Path, text_corpus: Path) 
         tiny, elsewhere, others = (reader.get_run(name) for name in ("tiny", "elsewhere", "fewer"))
         with pytest.raises(InvalidInputError, match="must continue the same human text; 'tiny' has"):
             load_results(reader, [tiny, elsewhere])
-        with pytest.raises(InvalidInputError, match="must continue the same prefixes; 'tiny' and 'fewer'"):
+        length = "same length; prefixes.tokens is 5 in 'tiny' and 4 in 'fewer'"
+        with pytest.raises(InvalidInputError, match=length):
             load_results(reader, [tiny, others])
         both = load_results(reader, [tiny, tiny])
         assert len(both.results) == 4
         assert len(both.human) == 1
+        assert run_titles([tiny, replace(tiny, id=9), elsewhere]) == {
+            tiny.id: f"tiny (run {tiny.id})",
+            9: "tiny (run 9)",
+            elsewhere.id: "elsewhere",
+        }
         assert len(list(reader.jobs(tiny.id, JobKind.SCORE))) == 3
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from bat.rules import get_rule
+from harness.config import load_config
 from harness.explore.preview import PAPER_CHOICES
 from harness.report import paper
 from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
+from tests.harness.report.made_results import sweep
+
+CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def test_lower_entropy_has_every_size_and_basis_aware_wins() -> None:
@@ -87,3 +94,32 @@ def test_basis_aware_verdicts_are_not_a_threshold() -> None:
     last = {token.token: token for token in NEXT_TOKENS[6].tokens}
     assert last["\n"].accepted == (True, False, True, False)
     assert "\n\n" in last
+
+
+@pytest.mark.parametrize(
+    "file", [*sorted((CONFIGS / "paper").glob("*.yaml")), CONFIGS / "demo.yaml"], ids=str
+)
+def test_the_papers_sweeps_and_the_demo_repeat_its_experiments(file: Path) -> None:
+    assert paper.mirrored_by(load_config(file).config)
+
+
+@pytest.mark.parametrize(
+    ("methods", "model", "mirrors"),
+    [
+        ([{"rule": "min-p", "parameter": 0.1}], "gpt2", False),
+        ([{"rule": "eta", "parameter": 0.1}], "gpt2", True),
+        ([{"rule": "eta", "parameter": 0.1}], "fake:v=300,d=8", False),
+        (
+            [{"rule": "ba-eta", "parameter": {"match": {"method": "eta", "parameter": 0.1}}}],
+            "fake:v=300,d=8",
+            True,
+        ),
+        (
+            [{"rule": "ba-eta", "parameter": {"match": {"method": "min-p", "parameter": 0.1}}}],
+            "fake:v=300,d=8",
+            False,
+        ),
+    ],
+)
+def test_other_sweeps_are_not_about_the_paper(methods: list[Any], model: str, *, mirrors: bool) -> None:
+    assert paper.mirrored_by(sweep(methods=methods, models=[{"name": model}])) == mirrors

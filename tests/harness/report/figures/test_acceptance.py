@@ -13,6 +13,7 @@ from bat.thresholds import Verdict
 from harness.explore.next_token import Method, NextTokens, Row, tabulate, verdict_words
 from harness.report.figures import style
 from harness.report.figures.acceptance import Panel, acceptance, draw
+from harness.report.names import by_name
 
 RULES = [get_rule(name) for name in ("eta=0.05", "ba-epsilon=0.05", "ba-eta=0.2", "typical=0.5")]
 
@@ -24,7 +25,9 @@ def panels() -> list[Panel]:
     made = []
     for prompt, tokens in (("Taylor", 8), ("The capital of a country far away is", 6), ("日本", 5)):
         found = tabulate(bat.softmax(rng.normal(scale=2.0, size=(1, 200)))[0], RULES, basis, tokens=tokens)
-        made.append(Panel(prompt, found, tuple(f"␣$w{row.token}$東" for row in found.rows)))
+        made.append(
+            Panel(prompt, found, tuple(f"␣$w{row.token}$東" for row in found.rows), tuple(by_name(RULES)))
+        )
     return made
 
 
@@ -92,7 +95,9 @@ def test_the_picture_says_what_it_shows(panels: list[Panel]) -> None:
 def test_plain_methods_alone_can_be_drawn(panels: list[Panel]) -> None:
     found = panels[0].tokens
     rows = tuple(replace(row, verdicts=row.verdicts[:1]) for row in found.rows)
-    plain = Panel("Taylor", NextTokens(found.entropy, found.methods[:1], rows), panels[0].texts)
+    plain = Panel(
+        "Taylor", NextTokens(found.entropy, found.methods[:1], rows), panels[0].texts, panels[0].titles[:1]
+    )
     assert "hatched" not in acceptance([plain]).caption
 
 

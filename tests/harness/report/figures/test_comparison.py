@@ -18,13 +18,34 @@ BARS = [
 
 
 def test_basis_aware_methods_follow_their_plain_forms() -> None:
-    assert in_pairs(["ba-eta", "top-k", "eta", "ba-epsilon", "eta", "epsilon"]) == [
+    names = ["ba-eta", "top-k", "eta", "ba-epsilon", "eta", "epsilon"]
+    assert in_pairs([Bar("Small", name, 0.9) for name in names]) == [
         "eta",
         "ba-eta",
         "top-k",
         "epsilon",
         "ba-epsilon",
     ]
+
+
+def test_methods_are_drawn_by_their_rules_whatever_they_are_called() -> None:
+    named = [
+        Bar("Small", "wary (ba-eta=0.05, c=20)", 0.9, rule="ba-eta"),
+        Bar("Small", "bat (eta=0.1)", 0.8, rule="eta"),
+    ]
+    assert in_pairs(named) == ["bat (eta=0.1)", "wary (ba-eta=0.05, c=20)"]
+    long = Bar("Small", "a method with a name that nobody would give it (eta=0.1)", 0.7, rule="eta")
+    with style.settings():
+        axes = draw([*named, long], "MAUVE").axes[0]
+    shown = [label.get_text() for label in axes.get_yticklabels()]
+    assert " ".join(shown[1].split("\n")) == long.method  # complete, in several lines
+    markers = {
+        shown[int(line.get_ydata()[0])]: line.get_marker()
+        for line in axes.get_lines()
+        if line.get_marker() in "oD"
+    }
+    assert markers["wary (ba-eta=0.05, c=20)"] == "D"
+    assert markers["bat (eta=0.1)"] == "o"
 
 
 def test_every_score_stands_at_its_method_with_its_interval() -> None:
@@ -50,7 +71,6 @@ def test_every_score_stands_at_its_method_with_its_interval() -> None:
 def test_the_picture_says_what_it_shows() -> None:
     picture = comparison(BARS)
     assert picture.name == "comparison"
-    assert picture.paper == "Figure 5 of the paper"
     assert "Small: ba-eta=0.05 at 0.9; XL: eta=0.002 at 0.95" in picture.alternative
     ElementTree.fromstring(picture.svg)
 

@@ -60,7 +60,6 @@ def test_curves_without_intervals_are_drawn_without_bands() -> None:
 
 def test_the_picture_says_what_it_shows() -> None:
     picture = rejection(CURVES)
-    assert picture.paper == "Figure 8 of the paper"
     assert "ba-nucleus rejects 5% to 28% of human text between parameters 0.2 and 0.95" in picture.alternative
     with pytest.raises(InvalidInputError, match="at least one curve"):
         rejection([])

@@ -48,12 +48,12 @@ def test_the_area_is_what_truncation_allows(shapes: toy.Shapes) -> None:
     assert 100 < inside < 400
 
 
-def test_the_witness_is_where_line_and_area_meet_the_edge_of_token_1(shapes: toy.Shapes) -> None:
+def test_the_witness_is_where_line_and_area_meet_the_edge_of_token_0(shapes: toy.Shapes) -> None:
     ends = sorted(map(tuple, shapes.indistinguishable))
     assert shapes.witness == pytest.approx(ends[0], abs=1e-9)
     assert shapes.witness[0] == 0.0
     assert (shapes.witness <= 1.9 * shapes.output).all()
-    # At the line's other end token 3 would have nothing, but token 1 more than is allowed.
+    # At the line's other end token 2 would have nothing, but token 0 more than is allowed.
     assert ends[1][2] == pytest.approx(0.0, abs=1e-12)
     assert ends[1][0] > 1.9 * shapes.output[0]
     basis = bat.Basis.from_matrix(WEIGHT[:, None], constraints=1)
@@ -66,5 +66,8 @@ def test_the_picture_says_what_it_shows() -> None:
     picture = toy.toy()
     assert picture.paper == "Figure 3 of the paper"
     assert "(0.33, 0.50, 0.17)" in picture.caption
+    assert "so token 0 is rejected" in picture.caption  # counted as in the rest of the project
+    assert "the paper counts them from 1" in picture.caption
+    assert "edge of token 0" in picture.alternative
     assert "(0.00, 0.70, 0.30)" in picture.alternative
     ElementTree.fromstring(picture.svg)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -63,12 +65,17 @@ def test_nothing_is_loaded_and_nothing_runs(text: str, page: Page) -> None:
         assert not {name for name in attributes if name.startswith("on")}
         for name in ("src", "href"):
             assert attributes.get(name, "#").startswith(("#", "data:"))
-    assert not page.all("script")
     assert not page.all("link")
+    [(_, script)] = [pair for pair in page.texts if pair[0] == "script"]  # ours, and only ours
+    assert page.all("script") == [{}]
+    assert script == files("harness.report.formats").joinpath("page.js").read_text()
+    assert not re.search(r"fetch|XMLHttpRequest|import\b|eval|innerHTML|src\s*=", script)
     style = text[text.index("<style>") : text.index("</style>")]
     assert not re.search(r"url\(|@import|//", style)
     policy = next(one for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
     assert policy["content"].startswith("default-src 'none'")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy["content"].endswith(f"script-src 'sha256-{digest}'")  # so nothing else can run
 
 
 def test_links_of_the_contents_lead_somewhere(page: Page) -> None:
@@ -92,6 +99,31 @@ def test_a_table_can_be_read_aloud(page: Page) -> None:
     )
     [region] = [one for one in page.all("div") if one.get("class") == "scroll"]
     assert (region["role"], region["tabindex"], region["aria-label"]) == ("region", "0", "MAUVE by method")
+
+
+def test_columns_can_be_sorted_by_their_numbers(text: str, page: Page) -> None:
+    values = [cell.get("data-value") for cell in page.all("td")[:9]]
+    assert values == ["87.8", "87.8", None, "88.4", "-1.5", None, None, None, None]
+    labels = [cell.get("data-label") for cell in page.all("td")[:3]]
+    assert labels == ["MAUVE", "over k-means seeds", "in words"]  # for narrow screens, which have no headings
+
+
+def test_folded_tables_and_what_is_missing_are_one_line_until_opened() -> None:
+    folded = replace(comparison("extra"), folded=True)
+    text = html.page(replace(report(), sections=(Section("s", "", (comparison(), folded)),)))
+    page = Page(text)
+    assert [one.get("id") for one in page.all("details")] == [None, "table-extra", "missing"]
+    assert page.text_of("summary") == ["Contents", "Not in this report: Table 4. How to add it"]
+    assert "<summary><h3>MAUVE by method</h3></summary>" in text
+
+
+def test_the_first_table_comes_before_everything_but_the_summary(text: str) -> None:
+    """The contents are folded, and captions follow their tables."""
+    body = text[text.index("<body>") : text.index('<table role="table"')]
+    assert body.count("<p") == 4  # two paragraphs of the summary, how to read numbers, and the section's
+    assert "<details>\n<summary>Contents</summary>" in body
+    style = files("harness.report.formats").joinpath("style.css.j2").read_text()
+    assert "caption-side: bottom" in style
 
 
 def test_cells_say_how_they_were_made(page: Page) -> None:

@@ -7,12 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from bat.errors import InvalidInputError
-from harness.report.parts import Cell
-from harness.report.tables.cells import NOT_DEFINED, number_cell, parameter_text, signed, significant
-from harness.report.tables.labels import compared, config_of, labels, paper_columns, table_names
+from harness.report.names import setting_name
+from harness.report.parts import Cell, Table
+from harness.report.tables import build
+from harness.report.tables.cells import (
+    FEW_TEXTS_NOTE,
+    NOT_DEFINED,
+    number_cell,
+    parameter_text,
+    signed,
+    significant,
+)
+from harness.report.tables.labels import compared, labels, paper_columns, table_names
 from harness.scoring.estimates import Estimate, Interval, Source
-from tests.harness.report.made_results import make_results, sweep
+from tests.harness.report.made_results import make_results, make_sources, sweep
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_labels_say_no_more_than_is_needed() -> None:
     assert labels([first, replace(first, model="B")], by_model=True) == ["eta=0.002", "eta=0.002"]
     assert labels([first, replace(first, stage="s")]) == ["compare: eta=0.002", "s: eta=0.002"]
     assert labels([first, replace(first, run="r")]) == ["made: eta=0.002", "r: eta=0.002"]
-    assert labels([first, replace(first, method="m")]) == ["eta: eta=0.002", "m: eta=0.002"]
+    assert labels([first, replace(first, method="tight")]) == ["eta=0.002", "tight (eta=0.002)"]
     assert labels([first, first, first]) == ["eta=0.002", "eta=0.002 (2)", "eta=0.002 (3)"]
     other = replace(first, split="validation", stage="early")
     assert labels([first, other], by_split=False) == ["compare: eta=0.002", "early: eta=0.002"]
@@ -71,14 +79,13 @@ def test_labels_say_no_more_than_is_needed() -> None:
     assert labels([first, nucleus], by_split=False) == ["eta=0.002", "nucleus=0.9"]
 
 
-def test_one_setting_in_two_roles() -> None:
+def test_two_methods_that_resolve_to_one_setting_are_both_named() -> None:
     methods = [
         {"rule": "eta", "parameter": 0.002},
         {"name": "quarter", "rule": "eta", "parameter": {"hrr": 0.25}},
     ]
     results = make_results(sweep(methods=methods), resolve=lambda instance: 0.002)
-    assert [result.method for result in compared(results)] == ["eta"]
-    assert [result.method for result in compared(results, by_role=True)] == ["eta", "quarter"]
+    assert [result.label for result in compared(results)] == ["eta=0.002", "quarter (eta=0.002)"]
 
 
 def test_names_of_tables() -> None:
@@ -102,7 +109,22 @@ def test_columns_of_the_papers_models() -> None:
     ]
 
 
-def test_a_result_of_no_run_is_invalid() -> None:
-    results = make_results()
-    with pytest.raises(InvalidInputError, match="run 'elsewhere' has no 'eta'"):
-        config_of(results, replace(results.results[0], run="elsewhere"))
+def test_mauve_of_too_few_texts_is_marked_and_explained() -> None:
+    for count, marked in ((499, True), (500, False)):
+        results = make_results(sweep(prefixes={"count": count}))
+        tables = [part for part in build(make_sources(results)) if isinstance(part, Table)]
+        cells = {table.name: table.rows[0].cells[0].text for table in tables}
+        for name in ("comparison", "differences", "all-scores"):
+            assert cells[name].endswith(" †") == marked
+        assert not cells["statistics"].endswith("†")  # perplexity, which needs no more
+        for table in tables:
+            has_mark = any(cell.text.endswith("†") for row in table.rows for cell in row.cells)
+            assert (table.notes[:1] == (FEW_TEXTS_NOTE,)) == has_mark
+
+
+def test_named_methods_have_rule_and_parameter_beside() -> None:
+    assert setting_name("tight", "eta", 0.0009, None) == "tight (eta=0.0009)"
+    assert setting_name("aware", "ba-eta", 0.0153, 20) == "aware (ba-eta=0.0153, c=20)"
+    assert setting_name("ba-eta", "ba-eta", 0.0153, 20) == "ba-eta=0.0153 (c=20)"
+    assert setting_name("best", "greedy", None, None) == "best (greedy)"
+    assert setting_name("human", None, None, None) == "human"

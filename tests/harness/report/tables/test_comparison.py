@@ -10,8 +10,10 @@ import pytest
 from harness.config.expansion import MethodInstance, Setting
 from harness.report.parts import Cell, Missing, Table
 from harness.report.tables import Sources
-from harness.report.tables.comparison import comparison, differences
-from harness.scoring.estimates import Source, difference, estimate
+from harness.report.tables.comparison import comparison
+from harness.report.tables.differences import differences
+from harness.scoring.differences import difference
+from harness.scoring.estimates import Source, estimate
 from tests.harness.report.made_results import make_results, make_sources, sweep
 
 TWO_MODELS = [{"name": "fake:v=300,d=8", "label": "One"}, {"name": "fake:v=400,d=8", "label": "Two"}]
@@ -71,7 +73,7 @@ def test_the_best_is_bold_and_matched_parameters_have_their_jobs() -> None:
     assert [row.cells[0].bold for row in table.rows] == [False, True, False]
     assert cell(table, "ba-eta=0.02 (c=20)", "MAUVE").jobs[-1] == "m-fake"
     assert "resampled prefixes" in table.caption
-    assert "100 prefixes" in table.caption
+    assert "1,000 prefixes" in table.caption
     assert table.paper == "Figure 5 of the paper"
 
 
@@ -138,7 +140,9 @@ def test_the_same_method_on_two_halves_is_told_apart_by_stage() -> None:
 def test_runs_that_share_jobs_share_rows() -> None:
     one, other = sweep(), sweep(name="again")
     table = table_of(comparison(make_sources(make_results(one, other))))
-    assert len(table.rows) == 3
+    assert [row.label for row in table.rows] == [
+        *("made and again: eta=0.002", "made and again: ba-eta=0.02 (c=20)", "made and again: nucleus=0.9"),
+    ]
 
 
 def test_candidates_are_not_compared() -> None:

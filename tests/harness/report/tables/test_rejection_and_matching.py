@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bat.rules import get_rule_form
+from bat.rules import builtin_rule_names, get_rule_form
 from harness.report.parts import Cell, Missing, Table
+from harness.report.pictures import pictures_of_rejection
 from harness.report.results import Measured
 from harness.report.tables.matching import matching
-from harness.report.tables.rejection import rates, rejection
+from harness.report.tables.rejection import rates, rejection, rules_of
 from harness.store import Resolution
 from tests.harness.report.made_results import made_measurement, make_results, make_sources, sweep
 from workers.measurement_record import Measurement
@@ -32,9 +33,15 @@ def literal_rate(measurement: Measurement, rule: str, parameter: float) -> float
 
 
 def test_parameters_have_the_rates_of_their_rows() -> None:
-    table = only(rejection(make_sources(make_results(), HUNDRED)))
-    rules = ("eta", "ba-eta", "epsilon", "ba-epsilon", "nucleus", "ba-nucleus", "top-k", "min-p")
-    assert table.columns == ("rejected", *rules)
+    methods = [
+        {"name": "few", "rule": "top-k", "parameter": 5},
+        {"rule": "min-p", "parameter": 0.1},
+        {"rule": "ba-eta", "parameter": {"match": {"method": "eta", "parameter": 0.002}}},
+    ]
+    results = make_results(sweep(methods=methods))
+    table = only(rejection(make_sources(results, HUNDRED)))
+    rules = ("top-k", "min-p", "eta", "ba-eta", "epsilon", "ba-epsilon", "nucleus", "ba-nucleus")
+    assert table.columns == ("rejected", *rules)  # of the sweep first, then the paper's
     assert [row.label for row in table.rows] == ["5%", "10%", "15%", "20%", "25%", "30%"]
     for row, rate in zip(table.rows, (0.05, 0.10, 0.15, 0.20, 0.25, 0.30), strict=True):
         for rule, cell in zip(rules, row.cells, strict=True):
@@ -66,8 +73,34 @@ def test_what_cannot_be_reached_is_said_and_so_is_the_most_that_can() -> None:
 def test_without_a_basis_only_plain_rules_have_columns() -> None:
     results = replace(make_results(), measured=(Measured("fake", (), ("m",)),))
     table = only(rejection(make_sources(results)))
-    assert table.columns == ("rejected", "eta", "epsilon", "nucleus", "top-k", "min-p")
+    assert table.columns == ("rejected", "eta", "nucleus", "epsilon")
     assert table.notes == ()
+
+
+def test_without_the_paper_only_the_rules_of_the_sweep_are_shown() -> None:
+    named = ("a", "min-p", 0.1), ("b", "typical", 0.9), ("c", "top-k", 5), ("d", "top-k", 9)
+    methods = [{"name": name, "rule": rule, "parameter": parameter} for name, rule, parameter in named]
+    sources = make_sources(make_results(sweep(methods=methods)), HUNDRED, paper=False)
+    table = only(rejection(sources))
+    assert table.columns == ("rejected", "min-p", "typical", "top-k")
+    assert table.notes == ()
+    assert table.paper == ""
+    [picture] = pictures_of_rejection(sources)
+    drawn = {name for name in builtin_rule_names() if f"{name} rejects" in picture.alternative}
+    assert drawn == {"min-p", "typical", "top-k"}
+    assert picture.paper == ""
+    assert "basis-aware" not in picture.caption.lower()
+    rates_of = only(rates(sources))
+    assert [row.label for row in rates_of.rows] == [
+        *("a (min-p=0.1)", "b (typical=0.9)", "c (top-k=5)", "d (top-k=9)"),
+    ]
+
+
+def test_a_sweep_without_methods_has_all_rules() -> None:
+    only_measures = sweep(methods=[], stages=[{"name": "measure", "kind": "measure"}])
+    rules = rules_of([only_measures])
+    assert {"eta", "ba-eta", "typical", "min-p", "top-k"} <= set(rules)
+    assert not {"greedy", "ancestral"} & set(rules)
 
 
 def test_every_model_measured_has_a_table() -> None:

@@ -10,7 +10,7 @@ from harness.report.parts import Cell, Missing, Table
 from harness.report.results import Cost
 from harness.report.tables.sampling import sampling
 from harness.report.tables.statistics import statistics
-from harness.scoring.estimates import difference
+from harness.scoring.differences import difference
 from tests.harness.report.made_results import STATISTICS, make_results, make_sources, stored, sweep
 
 

@@ -8,6 +8,7 @@ from bat.errors import InvalidInputError
 from bat.rules import ThresholdRule, get_rule
 from harness.explore.next_token import next_distribution
 from harness.explore.prompts import encode_prompt, token_text, visible
+from harness.report.names import by_name
 from harness.report.parts import Picture, Table
 from harness.report.with_model.next_tokens import TOKENS, next_token_parts
 from harness.report.with_model.prompts import PROMPTS
@@ -25,7 +26,7 @@ def fake() -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def parts(fake: LanguageModel) -> list[Table | Picture]:
-    return next_token_parts(fake, RULES, CONSTRAINTS)
+    return next_token_parts(fake, by_name(RULES), CONSTRAINTS)
 
 
 def test_there_is_a_table_for_each_prompt_and_a_figure_of_all(parts: list[Table | Picture]) -> None:
@@ -71,11 +72,15 @@ def test_cells_are_what_the_rules_say_of_the_model(fake: LanguageModel, parts: l
 
 def test_progress_is_told_and_plain_methods_need_no_basis(fake: LanguageModel) -> None:
     told: list[int] = []
-    parts = next_token_parts(fake, RULES[:1], progress=told.append)
+    parts = next_token_parts(fake, {"tight (eta=0.1)": RULES[0]}, progress=told.append)
     assert told == [1, 2, 3, 4, 5, 6, 7]
     assert len(parts) == 8
+    assert isinstance(parts[0], Table)
+    assert parts[0].columns[-1] == "tight (eta=0.1)"  # what the sweep calls it
+    assert "for tight (eta=0.1)." in parts[0].notes[0]
+    assert all(part.folded for part in parts if isinstance(part, Table))
 
 
 def test_no_methods_are_invalid(fake: LanguageModel) -> None:
     with pytest.raises(InvalidInputError, match="at least one method"):
-        next_token_parts(fake, [])
+        next_token_parts(fake, {})

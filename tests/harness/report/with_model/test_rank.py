@@ -6,6 +6,7 @@ import pytest
 import bat
 from bat.errors import InvalidInputError
 from bat.rules import get_rule
+from harness.report.names import by_name
 from harness.report.with_model.rank import (
     UNTRUNCATED,
     RankPoint,
@@ -37,7 +38,7 @@ def documents() -> list[TokenizedDocument]:
 
 @pytest.fixture(scope="module")
 def points(fake: LanguageModel, documents: list[TokenizedDocument]) -> list[RankPoint]:
-    return rank_against_prefixes(fake, documents, COUNTS, RULES)
+    return rank_against_prefixes(fake, documents, COUNTS, by_name(RULES))
 
 
 def ranks(points: list[RankPoint], rule: str) -> dict[int, int]:
@@ -59,7 +60,7 @@ def test_truncation_passes_the_hidden_size(points: list[RankPoint]) -> None:
 def test_what_stands_for_rejected_tokens_hardly_matters(
     fake: LanguageModel, documents: list[TokenizedDocument], points: list[RankPoint]
 ) -> None:
-    lower = rank_against_prefixes(fake, documents, COUNTS, RULES, floor=1e-30)
+    lower = rank_against_prefixes(fake, documents, COUNTS, by_name(RULES), floor=1e-30)
     assert ranks(lower, UNTRUNCATED) == ranks(points, UNTRUNCATED)
     for one, other in zip(points, lower, strict=True):
         assert (one.rule, one.prefixes) == (other.rule, other.prefixes)
@@ -71,7 +72,7 @@ def test_ranks_are_those_of_the_definition(fake: LanguageModel) -> None:
     import torch
 
     ids = np.random.default_rng(4).integers(0, 256, size=70)
-    found = rank_against_prefixes(fake, [TokenizedDocument("d", ids)], [35], RULES, TOLERANCE)
+    found = rank_against_prefixes(fake, [TokenizedDocument("d", ids)], [35], by_name(RULES), TOLERANCE)
     with torch.inference_mode():
         logits = fake.model(input_ids=torch.from_numpy(ids)[None]).logits[0, 34:69].double().numpy()
     probs = bat.softmax(logits)
@@ -104,7 +105,7 @@ def test_the_picture_has_a_line_for_each_rule(
     fake: LanguageModel, documents: list[TokenizedDocument]
 ) -> None:
     told: list[int] = []
-    picture = rank_picture(fake, documents, RULES[:1], told.append)
+    picture = rank_picture(fake, documents, by_name(RULES[:1]), told.append)
     assert told == [1, 2]
     assert "untruncated: 17 after 32 prefixes; nucleus=0.8: " in picture.alternative
 
@@ -112,13 +113,13 @@ def test_the_picture_has_a_line_for_each_rule(
 def test_models_with_short_contexts_are_read_as_far_as_they_can() -> None:
     short = models.load("fake:v=300,d=4,context=20", device="cpu")
     document = TokenizedDocument("d", np.arange(100))
-    [point] = rank_against_prefixes(short, [document], [1], [])
+    [point] = rank_against_prefixes(short, [document], [1], {})
     assert point == RankPoint(UNTRUNCATED, 1, 1)
 
 
 def test_impossible_requests_are_invalid(fake: LanguageModel, documents: list[TokenizedDocument]) -> None:
     def ask(counts: list[int], *rules: str, **more: float) -> None:
-        rank_against_prefixes(fake, documents, counts, [get_rule(rule) for rule in rules], **more)  # type: ignore[arg-type]
+        rank_against_prefixes(fake, documents, counts, {rule: get_rule(rule) for rule in rules}, **more)  # type: ignore[arg-type]
 
     with pytest.raises(InvalidInputError, match="at least one number of prefixes"):
         ask([])
