@@ -8,7 +8,13 @@ Inside, store.py writes; reader.py and job_reader.py read. plans.py, instances.p
 hold the statements of store.py's transactions, and result_rows.py reads results back.
 """
 
-from harness.store.errors import NoStoreError, SchemaVersionError, StoreError, StoreUnavailableError
+from harness.store.errors import (
+    NoStoreError,
+    SchemaVersionError,
+    StoreError,
+    StoreLostError,
+    StoreUnavailableError,
+)
 from harness.store.reader import Reader
 from harness.store.records import (
     AttemptOutcome,
@@ -57,6 +63,7 @@ __all__ = [
     "SchemaVersionError",
     "Store",
     "StoreError",
+    "StoreLostError",
     "StoreUnavailableError",
     "StoredJob",
     "StoredPrefixSet",

@@ -10,7 +10,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from harness.store.addresses import file_of, shown
-from harness.store.errors import StoreError, StoreUnavailableError
+from harness.store.errors import StoreError, StoreLostError, StoreUnavailableError
 
 _RESUME = "Then run the same command again to resume; committed results are kept."
 
@@ -32,6 +32,10 @@ _POSTGRESQL_SENTENCES = {
     "25006": "the database {url} is read-only here.",
     "42501": "the user of {url} must be allowed to create and write tables ({detail}).",
 }
+
+# Broken connections, a server that shuts down or starts up, and one that has no connection left.
+_LOST_CONNECTIONS = ("08", "57P", "53300")
+_REFUSED_CONNECTIONS = ("28", "3D")  # a wrong password, or no such database
 
 
 @contextmanager
@@ -63,11 +67,14 @@ def explain(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
     code = getattr(cause, "sqlstate", None)
     if code in _POSTGRESQL_SENTENCES:
         return StoreUnavailableError(_POSTGRESQL_SENTENCES[code].format(url=shown(url), detail=detail))
-    # Psycopg has no code for a server that it never reached; classes 08 and 57P are broken connections.
-    lost = type(cause).__name__ == "OperationalError" and code is None
-    if lost or (code or "").startswith(("08", "57P", "28", "3D")):
-        return StoreUnavailableError(
-            f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server is running, and "
-            "check the address, user and database."
-        )
+    sentence = (
+        f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server is running, and "
+        "check the address, user and database."
+    )
+    # Psycopg has no code for a server that it never reached, or that vanished.
+    lost = type(cause).__name__ in ("OperationalError", "InterfaceError") and code is None
+    if lost or (code or "").startswith(_LOST_CONNECTIONS):
+        return StoreLostError(sentence, detail)
+    if (code or "").startswith(_REFUSED_CONNECTIONS):
+        return StoreUnavailableError(sentence)
     return StoreError(f"the database {shown(url)} reported an error: {detail}.")
