@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from harness.commands import options
-from harness.commands.console import get_console
+from harness.commands.console import ExitCode, get_console
 
 if TYPE_CHECKING:
     from harness.store import QueryRows
@@ -59,7 +59,8 @@ def query(
     """Query the database with SQL, or run a named query.
 
     Queries are read-only and do not block a running sweep. Tables and views are
-    described in docs/database.md. Results of any size are streamed.
+    described in docs/database.md. Results of any size are streamed. Ctrl-C stops a
+    query.
 
     Examples:
 
@@ -78,17 +79,21 @@ def query(
     chosen = "json" if as_json else _choose_format(output_format, output)
     if output is not None:
         check_absent(output, force=force)
-    with open_reader(db) as reader, reader.query(statement) as answer:
-        if chosen == "table":
-            _print_table(answer, limit or _TABLE_ROWS)
-            return
-        if chosen != "csv":
-            _check_names(answer.columns)
-        rows = islice(answer.rows, limit)
-        if output is None:
-            STREAMED[chosen](answer.columns, rows, sys.stdout)
-            return
-        count = write_rows(chosen, answer.columns, rows, output)
+    try:
+        with open_reader(db) as reader, reader.query(statement) as answer:
+            if chosen == "table":
+                _print_table(answer, limit or _TABLE_ROWS)
+                return
+            if chosen != "csv":
+                _check_names(answer.columns)
+            rows = islice(answer.rows, limit)
+            if output is None:
+                STREAMED[chosen](answer.columns, rows, sys.stdout)
+                return
+            count = write_rows(chosen, answer.columns, rows, output)
+    except KeyboardInterrupt:
+        typer.echo("The query was stopped.", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     Console(stderr=True, highlight=False).print(f"{output}: {counted(count, 'row')}", style="dim")
 
 

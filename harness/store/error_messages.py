@@ -44,7 +44,15 @@ def explained(url: URL) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
         raise explain(error, url) from error
+
+
+def was_interrupted(error: DBAPIError | sqlite3.Error) -> bool:
+    """Whether the user stopped an SQLite query: Ctrl-C in a callback of SQLite ends as an error of SQLite."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return getattr(cause, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
 
 
 def detail_of(error: DBAPIError | sqlite3.Error) -> str:
