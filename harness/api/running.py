@@ -16,7 +16,7 @@ from harness.config import SweepConfig
 from harness.driver.log import log_to_file
 from harness.driver.stopping import Stop
 from harness.planning.finished import SweepStart, find_start, is_finished
-from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, open_store
+from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
 
 if TYPE_CHECKING:  # these import torch and Ray
@@ -107,7 +107,7 @@ def run_sweep(
             return RunOutcome(start.run.id, config.name, store.address)
         run_id = store.add_run(config.name, start.identity, library_versions(), start.inputs)
         # A sweep that fails before anything is planned, by a wrong model name for one, leaves no trace.
-        listening.callback(store.forget_empty_run, run_id)
+        listening.callback(_forget_if_empty, store, run_id)
         log = log_to_file(store.address, config.name)
         for sentence in start.changes:
             say(sentence)
@@ -192,6 +192,11 @@ def _drive(
         step("Planning")
         driver = Driver(store, run_id, Materials(config), get_pool, report=progress, stop=stop, note=note)
         return driver.run()
+
+
+def _forget_if_empty(store: Store, run_id: int) -> None:
+    with suppress(StoreLostError):  # why the sweep ended says more
+        store.forget_empty_run(run_id)
 
 
 def _has_open_jobs(store: Store, run_id: int) -> bool:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from harness.commands import options
-from harness.commands.console import get_console
+from harness.commands.console import ExitCode, get_console
 
 if TYPE_CHECKING:
     from harness.store import QueryRows
@@ -70,7 +70,8 @@ def query(
 
     Queries are read-only and do not block a running sweep. Tables and views are
     described in docs/database.md. A named query is about one run, or all; every view
-    has the columns run_id and run. Results of any size are streamed.
+    has the columns run_id and run. Results of any size are streamed. Ctrl-C stops a
+    query.
 
     Examples:
 
@@ -89,17 +90,21 @@ def query(
     chosen = "json" if as_json else _choose_format(output_format, output)
     if output is not None:
         check_absent(output, force=force)
-    with open_reader(db) as reader, reader.query(about_runs(reader, statement, run)) as answer:
-        if chosen == "table":
-            _print_table(answer, limit or _TABLE_ROWS)
-            return
-        if chosen != "csv":
-            _check_names(answer.columns)
-        rows = islice(answer.rows, limit)
-        if output is None:
-            STREAMED[chosen](answer.columns, rows, sys.stdout)
-            return
-        count = write_rows(chosen, answer.columns, rows, output)
+    try:
+        with open_reader(db) as reader, reader.query(about_runs(reader, statement, run)) as answer:
+            if chosen == "table":
+                _print_table(answer, limit or _TABLE_ROWS)
+                return
+            if chosen != "csv":
+                _check_names(answer.columns)
+            rows = islice(answer.rows, limit)
+            if output is None:
+                STREAMED[chosen](answer.columns, rows, sys.stdout)
+                return
+            count = write_rows(chosen, answer.columns, rows, output)
+    except KeyboardInterrupt:
+        typer.echo("The query was stopped.", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     Console(stderr=True, highlight=False).print(f"{output}: {counted(count, 'row')}", style="dim")
 
 

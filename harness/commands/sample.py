@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
+from harness.commands.console import Lines, get_console, stages
 
 if TYPE_CHECKING:
     from harness.explore.sample import Continuation, Rejection
@@ -27,6 +27,8 @@ _ACCEPTANCE = {
 }
 _AFTER_REJECTIONS = "underline"
 
+_MAX_COUNT = 1000  # hours, on a model of some size
+
 
 def sample(
     prompt: Annotated[
@@ -39,7 +41,9 @@ def sample(
         ),
     ] = "ba-eta=0.02",
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Maximum length of the continuation.")] = 80,
-    count: Annotated[int, typer.Option(metavar="N", help="Number of continuations.")] = 1,
+    count: Annotated[
+        int, typer.Option(metavar="N", help=f"Number of continuations, at most {_MAX_COUNT}.")
+    ] = 1,
     explain: Annotated[
         bool, typer.Option("--explain", help="List the rejected tokens, and why each was rejected.")
     ] = False,
@@ -78,17 +82,13 @@ def sample(
     from workers.generation import GenerationSettings
     from workers.prefixes import Prefix
 
-    if count < 1:
-        raise InvalidInputError(f"--count must be at least 1; got {count}.")
-    settings = [
-        GenerationSettings(
-            get_rule(method),
-            constraints,
-            max_tokens,
-            fallback=fallback,
-            seed=seed,
-            sample=number,
+    if not 1 <= count <= _MAX_COUNT:
+        raise InvalidInputError(
+            f"--count must lie between 1 and {_MAX_COUNT}; got {count}. For more texts, run a sweep."
         )
+    rule = get_rule(method)
+    settings = [
+        GenerationSettings(rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number)
         for number in range(count)
     ]
     with stages(transient=True) as stage:
@@ -98,27 +98,27 @@ def sample(
         language_model = models.load(model, device, dtype, revision)
         ids = encode_prompt(language_model, prompt, document_start=not no_document_start)
         loading(1)
-        prefix = Prefix(document_id(prompt), ids, ())
-        continuations = [
-            continue_prompt(language_model, prefix, setting, stage("Writing", max_tokens))
-            for setting in settings
-        ]
-        rejections = [
-            explain_rejections(language_model, continuation, setting) if explain else []
-            for continuation, setting in zip(continuations, settings, strict=True)
-        ]
+    prefix = Prefix(document_id(prompt), ids, ())
+    console, records = get_console(), list[dict[str, Any]]()
+    written = Lines(Console(stderr=True)) if as_json and count > 1 else None
+    for number, setting in enumerate(settings, start=1):
+        title = f"Writing {number} of {count}" if count > 1 else "Writing"
+        with stages(transient=True) as stage:
+            continuation = continue_prompt(language_model, prefix, setting, stage(title, max_tokens))
+            rejected = explain_rejections(language_model, continuation, setting) if explain else []
+        if as_json:
+            records.append(_record(continuation, rejected, language_model))
+        else:  # as soon as it is there
+            console.print(_text(prompt, continuation), soft_wrap=not console.is_terminal)
+            console.print()
+            _print_legend(console, continuation)
+            if explain:
+                _print_rejections(console, rejected, language_model)
+        if written is not None:
+            written.show({"texts": (number, count)})
     if as_json:
-        records = [_record(*pair, language_model) for pair in zip(continuations, rejections, strict=True)]
-        document = {"model": language_model.info.name, "method": str(settings[0].rule), "prompt": prompt}
+        document = {"model": language_model.info.name, "method": str(rule), "prompt": prompt}
         typer.echo(json.dumps({**document, "continuations": records}, indent=2))
-        return
-    console = get_console()
-    for continuation, rejected in zip(continuations, rejections, strict=True):
-        console.print(_text(prompt, continuation), soft_wrap=not console.is_terminal)
-        console.print()
-        _print_legend(console, continuation)
-        if explain:
-            _print_rejections(console, rejected, language_model)
 
 
 def _text(prompt: str, continuation: Continuation) -> Text:

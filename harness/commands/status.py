@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,11 +50,11 @@ def status(
     with open_reader(db) as reader:
         chosen = choose_run(reader, run)
 
-        def look() -> RunStatus:
-            return get_status(reader, chosen.id)  # the same run, even if a later one is started meanwhile
-
-        current = _watch(look, interval, reader.address, as_json=as_json) if watch else look()
-        if not watch:
+        # The same run, even if a later one is started meanwhile.
+        if watch:
+            current = _watch(reader, chosen.id, interval, as_json=as_json)
+        else:
+            current = get_status(reader, chosen.id)
             _print(current, reader.address, as_json=as_json)
     if check and current.count("failed"):
         raise typer.Exit(ExitCode.UNFINISHED)
@@ -69,17 +70,30 @@ def _print(current: RunStatus, address: str, *, as_json: bool) -> None:
         console.print(render(current, address, console.width))
 
 
-def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_json: bool) -> RunStatus:
-    """Show the status until Ctrl-C, the normal way to end it; return the last status."""
+def _watch(reader: Reader, run_id: int, interval: float, *, as_json: bool) -> RunStatus:
+    """Show the status until Ctrl-C, the normal way to end it; return the last status.
+
+    A database that is away for a while, such as a server that restarts, is waited for.
+    """
     from rich.live import Live
 
+    from harness.api.runs import get_status
     from harness.commands.status_view import render
     from harness.status.run_status import say
+    from harness.store.patience import patient
 
-    current = look()
     console = Console()
+    lines = as_json or not console.is_terminal
+    # Above the live display; beside lines, which programs may read, on standard error.
+    note = partial(typer.echo, err=True) if lines else partial(console.print, style="dim")
+    waiting = patient(reader, math.inf, note)
+
+    def look() -> RunStatus:
+        return get_status(waiting, run_id)
+
+    current, address = look(), reader.address
     try:
-        if as_json or not console.is_terminal:  # a line each time
+        if lines:  # one each time
             while True:
                 moment = time.strftime("%H:%M:%S")
                 typer.echo(json.dumps(_record(current)) if as_json else f"{moment} {say(current)}")

@@ -64,6 +64,10 @@ class Resources(Section):
     """A driver that has not renewed its leases for this long loses its jobs to other drivers. Workers that
     die are noticed at once."""
 
+    database_patience_seconds: Annotated[float, Field(ge=0)] = 300
+    """How long a driver waits for a PostgreSQL server that cannot be reached, before it ends. It keeps the
+    results that have arrived."""
+
     max_attempts: Positive = 3
     """How often a job is tried before it fails."""
 

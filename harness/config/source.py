@@ -17,6 +17,9 @@ from harness.config.errors import ConfigError, Path, Problem, spell
 
 _TAG = "tag:yaml.org,2002:"
 
+# Far more than a sweep needs. Ten lines of aliases to aliases can stand for more values than memory holds.
+_MAX_VALUES = 100_000
+
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with the numbers and booleans of YAML 1.2."""
@@ -114,6 +117,12 @@ def _construct(
     """Build the value of a node, and add the locations of all values in it to `locations`."""
     location = locate(node.start_mark.line + 1)
     locations.setdefault(path, location)
+    if len(locations) > _MAX_VALUES:
+        raise _error(
+            location,
+            f"a sweep must have at most {_MAX_VALUES:,} values; {spell(path)} is one more. Aliases (*name) "
+            "count as often as they are used; write out what they stand for, or leave some out.",
+        )
     if node in parents:
         raise _error(location, f"{spell(path)} contains itself through an alias. Write it out.", path)
     inside = (*parents, node)

@@ -7,6 +7,7 @@ leases expire or are taken back, and running the same command again resumes the 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +22,10 @@ from harness.jobs import JobSpec
 from harness.jobs.rows import Rows
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan
-from harness.store import Lease, Progress, Store
+from harness.store import Lease, Progress, Store, StoreLostError
 from harness.store.owners import is_gone, new_owner
+from harness.store.patience import patient
+from harness.words import counted
 from workers.requests import Answer, ModelRequest
 
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -66,15 +69,18 @@ class Driver:
         stop: Stop | None = None,
         owner: str | None = None,
     ) -> None:
-        self.store, self.run_id, self.materials = store, run_id, materials
+        self.run_id, self.materials = run_id, materials
         self.start_pool = pool
         self.report = report or (lambda _: None)
         self.note = note or (lambda _: None)
+        resources = materials.config.resources
+        self.store = patient(store, resources.database_patience_seconds, self._note_outage, self._return_to)
         self.stop = stop or Stop()
         self.owner = owner or new_owner()
-        self.lease_seconds = float(materials.config.resources.lease_seconds)
-        self.inputs = SweepInputs(materials, store)
+        self.lease_seconds = float(resources.lease_seconds)
+        self.inputs = SweepInputs(materials, self.store)
         self.leases: dict[str, Lease] = {}  # by ticket
+        self._queues: defaultdict[str, list[str]] = defaultdict(list)  # tickets of each worker, in order
         self._model_labels: dict[ModelRequest, str] = {}  # of models that workers may have loaded
         self._awaited: list[
             set[str]
@@ -88,6 +94,11 @@ class Driver:
     def run(self) -> Summary:
         """Do all jobs that can be done now. Workers are started only if there are any."""
         self._take_back_from_dead_drivers()
+        lost = self.store.retry_lost(self.run_id)
+        if lost:
+            self.note(
+                f"{counted(lost, 'job')} failed only because drivers or workers died, and will be retried."
+            )
         pool: Pool | None = None
         try:
             self._beat("planning")
@@ -121,11 +132,22 @@ class Driver:
 
     def _release_leases(self) -> None:
         """Give back all leases, now that no worker runs any more."""
-        if self.leases:
-            self.store.release(list(self.leases.values()))
-        # A lease that was claimed at the moment of an interrupt may not be among them.
-        self.store.take_back(self.owner)
-        self.store.leave(self.owner)
+        try:
+            # Also those that were claimed at the moment of an interrupt, which are not among ours.
+            self.store.release_others(self.owner, ())
+            self.store.leave(self.owner)
+        except StoreLostError as error:
+            LOGGER.warning("leases are left to expire: %s", error)
+
+    def _note_outage(self, text: str) -> None:
+        LOGGER.warning("%s", text)
+        self.note(text)
+
+    def _return_to(self, store: Store) -> None:
+        """Hold our leases again, before a claim takes back those that have expired meanwhile."""
+        store.renew(list(self.leases.values()), self.lease_seconds)
+        store.release_others(self.owner, list(self.leases.values()))
+        self._renewed = time.monotonic()
 
     def _take_back_from_dead_drivers(self) -> None:
         """Take back the leases of drivers that are known to be dead, before they expire."""
@@ -165,10 +187,16 @@ class Driver:
             model = vacancies[0].model
             same_model = [vacancy for vacancy in vacancies if vacancy.model == model]
             label = None if model is None else self._model_labels.get(model)
-            locations = [vacancy.location for vacancy in same_model]
             claimed = self.store.claim(
-                self.owner, len(same_model), self.lease_seconds, self.run_id, label, locations
+                self.owner,
+                len(same_model),
+                self.lease_seconds,
+                self.run_id,
+                label,
+                workers=[vacancy.location for vacancy in same_model],
+                queued=[vacancy.queued for vacancy in same_model],
             )
+            self.leases |= {_ticket(lease): lease for lease in claimed}
             for vacancy, lease in zip(same_model, claimed, strict=False):
                 self._submit(pool, vacancy.worker, lease)
             if len(claimed) < len(same_model):
@@ -179,14 +207,16 @@ class Driver:
         try:
             spec = lease.parse()
             request = spec.request(self.inputs, (lease.adjustment or {}).get("batch_size"))
+        except StoreLostError:
+            raise  # it says nothing about the job
         except BatError as error:
             self._fail(lease, Failure(FailureKind.INVALID, str(error)))
+            del self.leases[_ticket(lease)]
             return
         if request.model_request is not None and spec.model_identity is not None:
             self._model_labels[request.model_request] = spec.model_identity.label
-        ticket = f"{lease.job_id}:{lease.attempt}"
-        self.leases[ticket] = lease
-        pool.submit(worker, ticket, request)
+        self._queues[worker].append(_ticket(lease))
+        pool.submit(worker, _ticket(lease), request)
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
 
     def _collect(self, pool: Pool) -> None:
@@ -213,8 +243,9 @@ class Driver:
     def _write(self, outcomes: list[Outcome]) -> None:
         completions: list[tuple[Lease, Rows]] = []
         time_use: dict[int, dict[str, Any]] = {}
+        begun = self._next_in_line(outcomes)
         for outcome in outcomes:
-            lease, result = self.leases.pop(outcome.ticket), outcome.result
+            lease, result = self.leases[outcome.ticket], outcome.result
             if isinstance(result, Failure):
                 self._fail(lease, result)
                 continue
@@ -230,13 +261,40 @@ class Driver:
             except BatError as error:
                 self._fail(lease, Failure(FailureKind.INVALID, str(error)))
         if completions:
-            ours = self.store.complete_many(completions, time_use)
+            ours = self._complete(completions, time_use, begun)
             self.summary.done += sum(ours)
             self.summary.late += len(ours) - sum(ours)
             for (lease, _), kept in zip(completions, ours, strict=True):
                 LOGGER.info("%s %s %s", lease.kind, lease.job_id[:12], "done" if kept else "arrived too late")
                 if kept:
                     self._cross_off(lease.job_id)
+        elif begun:
+            self.store.begin(begun)
+        # Only now, so that these leases are held until their results are stored.
+        for outcome in outcomes:
+            del self.leases[outcome.ticket]
+
+    def _next_in_line(self, outcomes: list[Outcome]) -> list[Lease]:
+        """The jobs that workers have begun, now that they have finished others."""
+        for outcome in outcomes:
+            if outcome.ticket in self._queues[outcome.worker]:
+                self._queues[outcome.worker].remove(outcome.ticket)
+        queues = [self._queues[worker] for worker in dict.fromkeys(one.worker for one in outcomes)]
+        return [self.leases[queue[0]] for queue in queues if queue]
+
+    def _complete(
+        self,
+        completions: list[tuple[Lease, Rows]],
+        time_use: dict[int, dict[str, Any]],
+        begun: list[Lease],
+    ) -> list[bool]:
+        """Store results, and return which are stored."""
+        ours = self.store.complete_many(completions, time_use, begun)
+        if all(ours):
+            return ours
+        # A connection that breaks during a commit leaves open whether it took place.
+        stored = self.store.completed(lease for lease, _ in completions)
+        return [kept or lease.job_id in stored for kept, (lease, _) in zip(ours, completions, strict=True)]
 
     def _cross_off(self, job_id: str) -> None:
         """Record a result, and those of other drivers: the driver that stores the last one sees all."""
@@ -272,6 +330,10 @@ class Driver:
         self.summary.unresolved = list(dict.fromkeys(case.resolution_name for case in plan.awaiting))
         self.summary.unresolvable = [f"{name}: {reason}" for name, reason in plan.unresolvable.items()]
         return self.summary
+
+
+def _ticket(lease: Lease) -> str:
+    return f"{lease.job_id}:{lease.attempt}"
 
 
 def _smaller_batches(lease: Lease) -> dict[str, int] | None:

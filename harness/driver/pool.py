@@ -63,6 +63,7 @@ class Vacancy:
     worker: str  # its name in the pool
     model: ModelRequest | None
     location: str  # its machine and process, shown to people
+    queued: bool = False  # whether the worker has another request to finish first
 
 
 class Pool(Protocol):

@@ -80,7 +80,7 @@ class RayPool:
     def vacancies(self) -> list[Vacancy]:
         """See Pool."""
         return [
-            Vacancy(name, actor.model, actor.location)
+            Vacancy(name, actor.model, actor.location, queued=bool(actor.pending) or busy > 0)
             for busy in range(REQUESTS_PER_WORKER)
             for name, actor in self._actors.items()
             if actor.starting is None and len(actor.pending) <= busy

@@ -9,7 +9,13 @@ results.py and deletion.py hold the statements of store.py's transactions, and r
 back. merging.py and merging_runs.py bring the results of one database into another.
 """
 
-from harness.store.errors import NoStoreError, SchemaVersionError, StoreError, StoreUnavailableError
+from harness.store.errors import (
+    NoStoreError,
+    SchemaVersionError,
+    StoreError,
+    StoreLostError,
+    StoreUnavailableError,
+)
 from harness.store.reader import Reader
 from harness.store.records import (
     AttemptOutcome,
@@ -62,6 +68,7 @@ __all__ = [
     "SchemaVersionError",
     "Store",
     "StoreError",
+    "StoreLostError",
     "StoreUnavailableError",
     "StoredJob",
     "StoredPrefixSet",

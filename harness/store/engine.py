@@ -27,6 +27,9 @@ from harness.store.errors import StoreUnavailableError
 _BUSY_SECONDS = 60.0
 _CONNECT_SECONDS = 10
 
+# Steps of SQLite's virtual machine: some milliseconds.
+_STEPS_BETWEEN_SIGNALS = 100_000
+
 # Views use ->> on JSON, which came with 3.38 (2022).
 _LEAST_SQLITE = (3, 38, 0)
 
@@ -129,6 +132,8 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _set_up_reader(connection: sqlite3.Connection) -> None:
+    # A query runs outside of Python, which cannot react to Ctrl-C meanwhile; here it can, now and then.
+    connection.set_progress_handler(lambda: 0, _STEPS_BETWEEN_SIGNALS)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file
     connection.set_authorizer(_without_other_files)

@@ -10,7 +10,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from harness.store.addresses import file_of, shown
-from harness.store.errors import StoreError, StoreUnavailableError
+from harness.store.errors import StoreError, StoreLostError, StoreUnavailableError
 
 _RESUME = "Then run the same command again to resume; committed results are kept."
 
@@ -33,6 +33,10 @@ _POSTGRESQL_SENTENCES = {
     "42501": "the user of {url} must be allowed to create and write tables ({detail}).",
 }
 
+# Broken connections, a server that shuts down or starts up, and one that has no connection left.
+_LOST_CONNECTIONS = ("08", "57P", "53300")
+_REFUSED_CONNECTIONS = ("28", "3D")  # a wrong password, or no such database
+
 
 @contextmanager
 def explained(url: URL) -> Iterator[None]:
@@ -40,7 +44,15 @@ def explained(url: URL) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
         raise explain(error, url) from error
+
+
+def was_interrupted(error: DBAPIError | sqlite3.Error) -> bool:
+    """Whether the user stopped an SQLite query: Ctrl-C in a callback of SQLite ends as an error of SQLite."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return getattr(cause, "sqlite_errorname", "") == "SQLITE_INTERRUPT"
 
 
 def detail_of(error: DBAPIError | sqlite3.Error) -> str:
@@ -63,11 +75,14 @@ def explain(error: DBAPIError | sqlite3.Error, url: URL) -> StoreError:
     code = getattr(cause, "sqlstate", None)
     if code in _POSTGRESQL_SENTENCES:
         return StoreUnavailableError(_POSTGRESQL_SENTENCES[code].format(url=shown(url), detail=detail))
-    # Psycopg has no code for a server that it never reached; classes 08 and 57P are broken connections.
-    lost = type(cause).__name__ == "OperationalError" and code is None
-    if lost or (code or "").startswith(("08", "57P", "28", "3D")):
-        return StoreUnavailableError(
-            f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server is running, and "
-            "check the address, user and database."
-        )
+    sentence = (
+        f"PostgreSQL must be reachable at {shown(url)}; {detail}. Check that the server is running, and "
+        "check the address, user and database."
+    )
+    # Psycopg has no code for a server that it never reached, or that vanished.
+    lost = type(cause).__name__ in ("OperationalError", "InterfaceError") and code is None
+    if lost or (code or "").startswith(_LOST_CONNECTIONS):
+        return StoreLostError(sentence, detail)
+    if (code or "").startswith(_REFUSED_CONNECTIONS):
+        return StoreUnavailableError(sentence)
     return StoreError(f"the database {shown(url)} reported an error: {detail}.")

@@ -3,7 +3,8 @@
 BatError
 └── StoreError                  the database reported an error
     ├── StoreUnavailableError   it cannot be opened or written: no folder, disk full, no server...
-    │   └── NoStoreError        it does not exist yet: no file, or no tables
+    │   ├── NoStoreError        it does not exist yet: no file, or no tables
+    │   └── StoreLostError      its server cannot be reached, or ended the connection: it may come back
     └── SchemaVersionError      its tables are older or newer than this version of bat-harness
 """
 
@@ -22,6 +23,14 @@ class StoreUnavailableError(StoreError):
 
 class NoStoreError(StoreUnavailableError):
     """The database does not exist yet, or is empty."""
+
+
+class StoreLostError(StoreUnavailableError):
+    """The server of the database cannot be reached, or it ended the connection. It may come back."""
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason  # in the words of the database
 
 
 class SchemaVersionError(StoreError):

@@ -16,6 +16,7 @@ from harness.store.records import (
     DriverPresence,
     FailedJob,
     JobState,
+    Lease,
     LeaseOwner,
     Progress,
     Rate,
@@ -221,6 +222,18 @@ class JobReader:
                 )
                 needed_ids.update(connection.scalars(statement))
         return needed_ids
+
+    def completed(self, leases: Iterable[Lease]) -> set[str]:
+        """The ids of those jobs whose results these very leases stored."""
+        claims = {(lease.job_key, lease.attempt, lease.owner): lease.job_id for lease in leases}
+        columns = AttemptRow.job_key, AttemptRow.number, AttemptRow.owner
+        completed: set[str] = set()
+        with self._database.reading() as connection:
+            for batch in batches({key for key, _, _ in claims}):
+                done = (AttemptRow.job_key.in_(batch), AttemptRow.outcome == AttemptOutcome.DONE)
+                rows = map(tuple, connection.execute(select(*columns).where(*done)))
+                completed |= {claims[row] for row in rows if row in claims}
+        return completed
 
     def done_ids(self, job_ids: Iterable[str]) -> set[str]:
         """The ids among these whose jobs are done."""

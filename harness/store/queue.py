@@ -10,7 +10,7 @@ deadlock; on SQLite there is one writer anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ def claim(
     run_id: int | None,
     model: str | None,
     workers: Sequence[str | None],
+    queued: Sequence[bool],
 ) -> list[Lease]:
     """Lease jobs that are ready: those of the preferred model first, then in their order."""
     take_back_expired(connection, policy)
@@ -72,8 +73,16 @@ def claim(
             taken[row.key] = Lease(row.id, row.key, JobKind(row.kind), *row[3:])
     leases = [taken[key] for key in keys if key in taken]
     attempts = [
-        {"job_key": lease.job_key, "number": lease.attempt, "owner": owner, "worker": worker}
-        for lease, worker in zip(leases, workers or [None] * len(leases), strict=False)
+        {
+            "job_key": lease.job_key,
+            "number": lease.attempt,
+            "owner": owner,
+            "worker": worker,
+            "begun": not waits,
+        }
+        for lease, worker, waits in zip(
+            leases, workers or [None] * limit, queued or [False] * limit, strict=False
+        )
     ]
     add_rows(connection, AttemptRow, attempts)
     return leases
@@ -142,12 +151,29 @@ def renew(connection: Connection, leases: Sequence[Lease], lease_seconds: float)
     return renewed
 
 
+def begin(connection: Connection, leases: Sequence[Lease]) -> None:
+    """Record that workers have begun jobs that had waited behind others."""
+    for lease in leases:
+        own = (AttemptRow.job_key == lease.job_key, AttemptRow.number == lease.attempt)
+        connection.execute(update(AttemptRow).where(*own).values(begun=True))
+
+
 def release(connection: Connection, leases: Sequence[Lease]) -> int:
     """Give jobs back as if they had never been claimed; return how many were still ours."""
-    ours = {lease.job_key for lease in lock_ours(connection, leases)}
-    _set(connection, ours, state=JobState.WAITING.value, **_NOBODY)
-    _end_attempts(connection, ours, AttemptOutcome.RELEASED)
-    return len(ours)
+    return _give_back(connection, {lease.job_key for lease in lock_ours(connection, leases)})
+
+
+def release_others(connection: Connection, owner: str, leases: Sequence[Lease]) -> int:
+    """Give back the jobs of an owner that are not among its leases; return how many."""
+    statement = select(JobRow.key).where(JobRow.state == JobState.LEASED, JobRow.owner == owner)
+    held = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
+    return _give_back(connection, held - {lease.job_key for lease in leases})
+
+
+def _give_back(connection: Connection, keys: Collection[int]) -> int:
+    _set(connection, keys, state=JobState.WAITING.value, **_NOBODY)
+    _end_attempts(connection, keys, AttemptOutcome.RELEASED)
+    return len(keys)
 
 
 def finish(
@@ -212,13 +238,19 @@ def _take_back(
         .with_for_update(skip_locked=skip_locked, key_share=True)
     )
     keys = set(connection.scalars(statement))
-    used_up = JobRow.losses + 1 >= policy.max_losses
+    begun = select(1).where(
+        AttemptRow.job_key == JobRow.key,
+        AttemptRow.number == JobRow.attempt,
+        AttemptRow.begun.is_(True),
+    )
+    losses = JobRow.losses + case((begun.exists(), 1), else_=0)
+    used_up = and_(begun.exists(), losses >= policy.max_losses)
     _set(
         connection,
         keys,
         state=case((used_up, JobState.FAILED.value), else_=JobState.WAITING.value),
         finished_at=case((used_up, utc_now()), else_=null()),
-        losses=JobRow.losses + 1,
+        losses=losses,
         **_NOBODY,
     )
     _end_attempts(connection, keys, AttemptOutcome.LOST, reason)
@@ -231,6 +263,19 @@ def reset_failed(connection: Connection, conditions: Sequence[Any]) -> int:
     keys = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
     fresh = {"state": JobState.WAITING.value, "failures": 0, "losses": 0}
     _set(connection, keys, **fresh, not_before=null(), finished_at=null())
+    return len(keys)
+
+
+def retry_lost(connection: Connection, run_id: int) -> int:
+    """Make jobs of a run wait again that failed because their leases were lost, not by errors."""
+    latest = select(1).where(
+        AttemptRow.job_key == JobRow.key,
+        AttemptRow.number == JobRow.attempt,
+        AttemptRow.outcome == AttemptOutcome.LOST,
+    )
+    statement = select(JobRow.key).where(JobRow.state == JobState.FAILED, latest.exists(), in_run(run_id))
+    keys = set(connection.scalars(statement.order_by(JobRow.key).with_for_update(key_share=True)))
+    _set(connection, keys, state=JobState.WAITING.value, losses=0, finished_at=null())
     return len(keys)
 
 

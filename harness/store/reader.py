@@ -16,7 +16,7 @@ from harness.jobs.rows import PrefixEntry
 from harness.scoring.scores import StoredScore
 from harness.store import deletion, hashing, instances, result_rows, runs
 from harness.store.addresses import shown
-from harness.store.error_messages import detail_of
+from harness.store.error_messages import detail_of, was_interrupted
 from harness.store.job_reader import JobReader
 from harness.store.records import (
     Deletion,
@@ -234,7 +234,7 @@ class Reader(JobReader):
             try:
                 result = connection.execution_options(yield_per=500).execute(statement, parameters or {})
             except DBAPIError as error:
-                if error.connection_invalidated:
+                if error.connection_invalidated or was_interrupted(error):
                     raise
                 raise InvalidInputError(
                     f"{self.address} cannot answer this query: {detail_of(error)}. The tables and views are "

@@ -35,8 +35,9 @@ class AttemptOutcome(StrEnum):
 class RetryPolicy:
     """How often a job is tried, and how long it waits after an error.
 
-    Expired leases are counted separately, and more of them are allowed: a driver that is killed repeatedly
-    says nothing about its jobs, but a job that kills its workers must not be retried for ever.
+    Lost leases are counted separately, and more of them are allowed: a driver that is killed repeatedly says
+    nothing about its jobs, but a job that kills its workers must not be retried for ever. A job that no
+    worker had begun is innocent, and its loss counts for nothing.
     """
 
     max_failures: int = 3

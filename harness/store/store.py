@@ -227,24 +227,32 @@ class Store(Reader):
         run_id: int | None = None,
         prefer_model: str | None = None,
         workers: Sequence[str] = (),
+        queued: Sequence[bool] = (),
     ) -> list[Lease]:
         """Lease up to `limit` jobs that are ready, in their order, jobs of the preferred model first.
 
         A job is ready when it is waiting, all jobs it needs are done, and its wait after an error is over.
         `prefer_model` is the label of a model. `workers` names, for each lease in order, the worker that will
-        do the job; it is only recorded.
+        do the job; it is only recorded. `queued` says, for each, whether the worker has another job to finish
+        first; `begin` then says when its turn has come. By default no job is queued.
         """
         _check_seconds(lease_seconds)
         if not owner:
             raise InvalidInputError("the owner of leases must have a name; got an empty string.")
-        if workers and len(workers) != limit:
-            raise InvalidInputError(
-                f"workers must name one worker for each of {limit} leases, or none; got {len(workers)}."
-            )
+        for name, given in (("workers", workers), ("queued", queued)):
+            if given and len(given) != limit:
+                raise InvalidInputError(
+                    f"{name} must have one entry for each of {limit} leases, or none; got {len(given)}."
+                )
         with self._database.writing() as connection:
             return queue.claim(
-                connection, self.retry, owner, limit, lease_seconds, run_id, prefer_model, workers
+                connection, self.retry, owner, limit, lease_seconds, run_id, prefer_model, workers, queued
             )
+
+    def begin(self, leases: Sequence[Lease]) -> None:
+        """Record that workers have begun jobs that were queued behind others."""
+        with self._database.writing() as connection:
+            queue.begin(connection, leases)
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> list[Lease]:
         """Extend leases to `lease_seconds` from now, and return those that are still ours."""
@@ -257,6 +265,12 @@ class Store(Reader):
         with self._database.writing() as connection:
             return queue.release(connection, leases)
 
+    def release_others(self, owner: str, leases: Sequence[Lease]) -> int:
+        """Give back the jobs of an owner that are not among these leases: it does not know that it has them,
+        because the connection broke while it claimed them."""
+        with self._database.writing() as connection:
+            return queue.release_others(connection, owner, leases)
+
     def complete(self, lease: Lease, result: Rows) -> bool:
         """Store a result and mark its job as done. If the lease is not ours any more, return False only."""
         return self.complete_many([(lease, result)])[0]
@@ -265,10 +279,12 @@ class Store(Reader):
         self,
         completions: Sequence[tuple[Lease, Rows]],
         time_use: Mapping[int, Mapping[str, Any]] | None = None,
+        begun: Sequence[Lease] = (),
     ) -> list[bool]:
         """Complete several jobs in one transaction. Return, for each, whether its lease was still ours.
 
         `time_use` is what workers spent their time on, by the keys of jobs. It is no part of a result.
+        `begun` are the jobs that their workers have begun instead; see `begin`.
         """
         for lease, result in completions:
             expected = ROWS_TYPES[lease.kind]
@@ -288,6 +304,7 @@ class Store(Reader):
             }
             results.write(connection, stored)
             queue.finish(connection, stored, time_use)
+            queue.begin(connection, begun)
         return kept
 
     def fail(
@@ -310,6 +327,11 @@ class Store(Reader):
         """Take back all leases of an owner that is known to be dead, as if they had expired."""
         with self._database.writing() as connection:
             return queue.take_back_from(connection, self.retry, owner)
+
+    def retry_lost(self, run_id: int) -> int:
+        """Make jobs of a run wait again that failed by losses alone, and return how many."""
+        with self._database.writing() as connection:
+            return queue.retry_lost(connection, run_id)
 
     def retry_failed(
         self,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 from harness.cli import main
+from harness.explore import sample as explore
 
 FAKE = ["--model", "fake:v=400,d=16", "--constraints", "6", "--max-tokens", "30"]
 
@@ -39,6 +41,26 @@ def test_the_same_command_prints_the_same_text(capsys: pytest.CaptureFixture[str
     ]
     assert texts[0] == texts[1]
     assert len({*texts[0], *texts[2]}) == 4
+
+
+def test_each_text_is_shown_as_soon_as_it_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[str] = []
+    write = explore.continue_prompt
+
+    def write_and_look(*arguments: Any) -> Any:
+        printed.append(capsys.readouterr().out)
+        return write(*arguments)
+
+    monkeypatch.setattr(explore, "continue_prompt", write_and_look)
+    printed.append(run(capsys, "--count", "3"))
+    assert printed[0] == ""
+    assert [text.count("The mayor said") for text in printed[1:]] == [1, 1, 1]
+    monkeypatch.undo()
+    with pytest.raises(SystemExit):
+        main(["sample", "--prompt", "The mayor said", *FAKE, "--count", "3", "--json"])
+    assert capsys.readouterr().err.splitlines() == ["texts 1/3", "texts 3/3"]
 
 
 def test_explains_every_rejection(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +98,11 @@ def test_a_rule_without_a_threshold_says_null(capsys: pytest.CaptureFixture[str]
     [
         (["--method", "ba-etta=0.2"], "Did you mean 'ba-eta'?"),
         (["--method", "eta=2"], "eta must lie in (0, 1); got 2"),
-        (["--count", "0"], "--count must be at least 1; got 0"),
+        (["--count", "0"], "--count must lie between 1 and 1000; got 0"),
+        (
+            ["--count", "100000"],
+            "--count must lie between 1 and 1000; got 100000. For more texts, run a sweep.",
+        ),
         (["--max-tokens", "0"], "max_tokens must be an integer of at least 1"),
         (["--fallback", "random"], "fallback must be one of greedy, exact"),
         (["--prompt", "", "--no-document-start"], "the prompt must have at least one token"),

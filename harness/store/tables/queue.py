@@ -83,7 +83,9 @@ class JobRow(Base):
     priority: Mapped[int] = mapped_column(default=0, doc="smaller runs first")
     attempt: Mapped[int] = mapped_column(default=0, doc="number of the latest attempt; 0 before the first")
     failures: Mapped[int] = mapped_column(default=0, doc="attempts that ended in an error")
-    losses: Mapped[int] = mapped_column(default=0, doc="attempts whose lease expired")
+    losses: Mapped[int] = mapped_column(
+        default=0, doc="attempts that a worker had begun when their lease was lost"
+    )
     owner: Mapped[str | None] = mapped_column(Text, doc="driver that holds the lease")
     lease_expires_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when the lease expires")
     not_before: Mapped[datetime | None] = mapped_column(
@@ -209,6 +211,9 @@ class AttemptRow(Base):
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was claimed")
     ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it ended")
     worker: Mapped[str | None] = mapped_column(Text, doc="machine and process of the worker")
+    begun: Mapped[bool | None] = mapped_column(
+        doc="whether the worker has begun it; false while it waits behind another job of that worker"
+    )
     time_use: Mapped[Any | None] = mapped_column(
         Json,
         doc="for jobs that generate or measure: the seconds in which the model ran (forward), tokens were "

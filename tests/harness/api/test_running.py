@@ -51,7 +51,8 @@ def test_a_run_and_the_same_again(
     assert (outcome.run, outcome.name, outcome.done, outcome.complete) == (1, "tiny", 17, True)
     assert outcome.database == f"sqlite:///{file}"
     assert hash_of(file) == expected
-    assert steps == ["Loading libraries", "Planning", "Starting Ray", "Starting workers"]
+    # Workers start while the driver loads its own libraries and plans.
+    assert steps == ["Loading Ray", "Starting Ray", "Loading libraries", "Planning", "Waiting for workers"]
     assert sum(done for done, _ in counts[-1].values()) == 17
     assert notes[0] == f"Run 'tiny' in sqlite:///{file}, log in {outcome.log}"
     assert "rejects" in notes[1]

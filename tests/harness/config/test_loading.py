@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,15 @@ import pytest
 from bat.errors import BatError
 from harness.config import ConfigError, Problem, SweepConfig, load_config, parse_config
 from tests.harness.config.sweeps import SWEEP, changed, complaint
+
+
+def test_aliases_of_aliases_are_counted(tmp_path: Path) -> None:
+    lines = ["name: bomb", "a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]" for before, name in pairwise("abcdefghi")]
+    file = tmp_path / "bomb.yaml"
+    file.write_text("\n".join(lines))  # nine lines that stand for a billion values
+    with pytest.raises(ConfigError, match=r"line \d+: a sweep must have at most 100,000 values; .* Aliases"):
+        load_config(file)
 
 
 def test_a_sweep_is_read_with_where_it_came_from(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class ProcessPool:
 
     def vacancies(self) -> list[Vacancy]:
         return [
-            Vacancy(name, None, f"here:{worker.process.pid}")
+            Vacancy(name, None, f"here:{worker.process.pid}", queued=bool(worker.out) or busy > 0)
             for busy in range(REQUESTS_PER_WORKER)
             for name, worker in self._workers.items()
             if len(worker.out) <= busy

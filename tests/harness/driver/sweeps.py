@@ -91,7 +91,7 @@ class LocalPool:
 
     def vacancies(self) -> list[Vacancy]:
         return [
-            Vacancy(name, None, f"here:{name}")
+            Vacancy(name, None, f"here:{name}", queued=bool(out) or busy > 0)
             for busy in range(REQUESTS_PER_WORKER)
             for name, out in self._out.items()
             if len(out) <= busy

@@ -195,6 +195,40 @@ def test_losses_have_a_limit_of_their_own(store: Store) -> None:
     assert (failed.failures, failed.losses, failed.error) == (0, 4, "the lease ran out")
 
 
+def test_a_job_that_no_worker_had_begun_is_innocent(store: Store) -> None:
+    run_id = add(store, score_job(1), score_job(2), score_job(3))
+    for _ in range(5):
+        begun, queued, next_in_line = store.claim("dead", 3, 600.0, run_id, queued=[False, True, True])
+        store.begin([next_in_line])
+        assert store.take_back("dead") == 3
+        if state_of(store, begun) is JobState.FAILED:
+            break
+    jobs = store.find_jobs([begun.job_id, queued.job_id, next_in_line.job_id])
+    assert [(job.state, job.losses) for job in jobs.values()] == [
+        (JobState.FAILED, 4),
+        (JobState.WAITING, 0),
+        (JobState.FAILED, 4),
+    ]
+    # An error is another matter.
+    store.fail(store.claim("a", 1, 600.0)[0], "poison", retry=False)
+    assert store.retry_lost(run_id + 1) == 0
+    assert store.retry_lost(run_id) == 2
+    assert state_of(store, queued) is JobState.FAILED
+    jobs = store.find_jobs([begun.job_id, next_in_line.job_id])
+    assert [(job.state, job.losses) for job in jobs.values()] == [(JobState.WAITING, 0)] * 2
+
+
+def test_leases_that_their_owner_does_not_know_are_given_back(store: Store) -> None:
+    add(store, score_job(1), score_job(2), score_job(3))
+    known, unknown = store.claim("a", 2, 600.0)
+    other = claim_one(store, "b")
+    assert store.release_others("a", [known]) == 1
+    states = [state_of(store, lease) for lease in (known, unknown, other)]
+    assert states == [JobState.LEASED, JobState.WAITING, JobState.LEASED]
+    assert store.complete(known, score())
+    assert store.completed([known, unknown, other]) == {known.job_id}
+
+
 def test_leases_of_the_dead_are_taken_back_at_once(store: Store) -> None:
     add(store, score_job(1), score_job(2))
     dead, alive = claim_one(store, "dead"), claim_one(store, "alive")
