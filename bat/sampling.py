@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._wheel import Wheel, draw_kept
-from bat.acceptance import FALLBACKS, Acceptance
+from bat.acceptance import Acceptance, check_fallback
 from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Efforts, Program, Solver
-from bat.rules import Rule, Summary, ThresholdRule
+from bat.rules import Rule, Summary, ThresholdRule, check_rule
 from bat.solvers import check_solver, get_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.thresholds import Verdict, check_vocabulary, settle
@@ -73,8 +73,8 @@ def sample(
     probs, entropy = softmax_with_entropy(logits, threads=threads)
     check_vocabulary(basis, probs.shape[1], "logits")
     numbers = _checked_uniforms(uniforms, len(probs), max_tries)
-    if fallback not in FALLBACKS:
-        raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
+    check_rule(rule)
+    check_fallback(fallback)
     if isinstance(solver, str):
         check_solver(solver)  # plain rules never ask for it, but a misspelt name is a mistake all the same
     summary = Summary(probs, entropy)

@@ -6,6 +6,7 @@ import errno
 import importlib.metadata
 import io
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -66,7 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # characters that the terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            app(arguments)
     except Exception as error:
         # Imported late, like everything that imports torch, so that --help is fast.
         from bat.errors import BatError
@@ -82,6 +85,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         sys.stderr.write(f"error: {sentence}\n")
         sys.exit(1)
+
+
+def _show_warning(show: Callable[..., None]) -> Callable[..., None]:
+    """Print what our own warnings say, without the line of code that gave them; `show` shows the others."""
+
+    def show_warning(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+        from harness.config import SweepPathWarning
+
+        if issubclass(category, SweepPathWarning):
+            sys.stderr.write(f"note: {message}\n")
+        else:
+            show(message, category, *where, **options)
+
+    return show_warning
 
 
 def _print_version(requested: bool) -> None:

@@ -11,34 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bat.acceptance import FALLBACKS
+from bat.acceptance import check_fallback
+from bat.arguments import require_integers
 from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 from bat.program import Efforts
 from bat.random import Key, key_words, uniforms
-from bat.rules import Rule
+from bat.rules import Rule, check_rule
 from bat.sampling import Samples, draws_needed, sample
 from bat.solvers import check_solver
 from workers.encoding import decode_continuation
 from workers.kv_cache import make_cache
 from workers.models import LanguageModel
+from workers.prompts import Opening, as_openings
 from workers.traces import Trace
-
-
-class Opening(Protocol):
-    """What a text is continued from; `workers.prefixes.Prefix` is one."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def token_ids(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +48,10 @@ class GenerationSettings:
     batch_size: int = 64
 
     def __post_init__(self) -> None:
-        for name in ("constraints", "max_tokens", "max_tries", "sample", "batch_size"):
-            value = getattr(self, name)
-            least = 0 if name in ("constraints", "sample") else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInputError(f"{name} must be an integer of at least {least}; got {value!r}.")
-        if self.fallback not in FALLBACKS:
-            raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {self.fallback!r}.")
+        check_rule(self.rule)
+        least = {"constraints": 0, "max_tokens": 1, "max_tries": 1, "seed": 0, "sample": 0, "batch_size": 1}
+        require_integers(**{name: (getattr(self, name), value) for name, value in least.items()})
+        check_fallback(self.fallback)
         check_solver(self.solver)
 
 
@@ -93,17 +81,18 @@ class Generation:
 
 def generate(
     language_model: LanguageModel,
-    prefixes: Sequence[Opening],
+    prefixes: Sequence[Opening | str],
     settings: GenerationSettings,
     *,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Generation]:
-    """Continue every prefix, in the order given.
+    """Continue every prefix, in the order given. A string is a prompt, named by the hash of its text.
 
     `progress` is called after every step with the number of tokens made so far. `threads` is for solving
     programs, and changes nothing but speed.
     """
+    prefixes = as_openings(language_model.tokenizer, prefixes)
     _check_prefixes(language_model, prefixes)
     generations: dict[int, Generation] = {}
     made = 0

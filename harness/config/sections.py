@@ -9,6 +9,7 @@ Every key belongs to one of three groups (`Enters`):
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Hashable
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -20,6 +21,7 @@ from bat.solvers import SOLVER_NAMES, check_solver
 from harness.scoring.statistics import STATISTIC_NAMES, check_statistic
 from workers.names import Dtype as Dtype
 from workers.names import Split as Split
+from workers.names import SplitOn as SplitOn
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -37,8 +39,8 @@ class Unordered:
 
 
 class Added:
-    """Marks a key that was added later: it enters identities only if it is set, so older runs can be
-    resumed."""
+    """Marks a key that was added later: it enters identities only if it is not the default, so older runs can
+    be resumed."""
 
 
 class Section(BaseModel):
@@ -86,8 +88,20 @@ DISTINCT: Callable[..., Any] = AfterValidator(_distinct)  # type: ignore[assignm
 NOT_EMPTY = Field(min_length=1)
 
 Text = Annotated[str, Field(min_length=1)]
-# Used on command lines and in file names.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._=-]*$", max_length=64)]
+
+
+def _as_name(name: str) -> str:
+    """Letters, digits and marks of any script, and four signs: safe on command lines and in file names."""
+    fits = all(character in "._=-" or unicodedata.category(character)[0] in "LNM" for character in name)
+    if not fits or not name[:1].isalnum():
+        raise ValueError(
+            "a name must begin with a letter or digit, and may have letters, digits and the signs . _ = - "
+            f"after it; got {name!r}"
+        )
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_as_name)]
 RESERVED_LABEL = "human"  # what scores of human text are listed under
 
 
@@ -99,8 +113,17 @@ def _not_reserved(label: str) -> str:
 
 Label = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=96)]
 MethodLabel = Annotated[Label, AfterValidator(_not_reserved)]
-Positive = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
+
+
+def _whole(value: object) -> object:
+    """A whole number may be written as 1e3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_WHOLE = BeforeValidator(_whole)
+Positive = Annotated[int, Field(ge=1), _WHOLE]
+Natural = Annotated[int, Field(ge=0), _WHOLE]
+AtLeastTwo = Annotated[int, Field(ge=2), _WHOLE]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]

@@ -48,12 +48,17 @@ with open_reader("sqlite:///results.db") as reader, reader.query("SELECT * FROM 
 * Results of a job appear all at once, in the transaction that makes it `done`, and never change afterwards.
 """
 
+_QUESTIONS = f"""\
+`bat-harness query --name NAME` answers one of these {len(QUERIES)} questions. `bat-harness query --list`
+lists all named queries, with their SQL.
+"""
+
 
 def render() -> str:
     """The whole page."""
     parts = [_INTRODUCTION, "## Overview\n", _diagram(), "## Tables\n"]
     parts += [_table(table, inspect.getdoc(rows) or "") for table, rows in _classes().items()]
-    parts += ["## Views\n", *_views(), "## Ten questions\n", *_queries()]
+    parts += ["## Views\n", *_views(), "## Questions\n", _QUESTIONS, *_queries()]
     return "\n".join(parts).rstrip() + "\n"
 
 
