@@ -6,6 +6,7 @@ critical_thresholds   certified intervals for the threshold at which a token is 
 decide                accept, reject or undecided, as soon as that is certain
 candidate_set         every token of a context that is accepted, exactly
 sample                a next token for each row of a batch
+propose, settle       the same in two halves: where the logits are, and on the host
 explain               why a token was accepted or rejected
 Key, uniforms         random numbers addressed by (seed, run, prefix, sample, step)
 
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
     from bat.explanation import explain as explain
     from bat.program import Certificate as Certificate
     from bat.program import Status as Status
+    from bat.proposals import Proposals as Proposals
+    from bat.proposals import propose as propose
     from bat.random import Key as Key
     from bat.random import uniforms as uniforms
     from bat.rules import Rule as Rule
     from bat.rules import get_rule as get_rule
     from bat.rules import rule_names as rule_names
-    from bat.sampling import Samples as Samples
     from bat.sampling import sample as sample
+    from bat.settling import Samples as Samples
+    from bat.settling import settle as settle
     from bat.thresholds import CriticalThresholds as CriticalThresholds
     from bat.thresholds import Decisions as Decisions
     from bat.thresholds import Verdict as Verdict
@@ -56,8 +60,9 @@ _MODULES = {
     "Explanation": "explanation",
     "InvalidInputError": "errors",
     "Key": "random",
+    "Proposals": "proposals",
     "Rule": "rules",
-    "Samples": "sampling",
+    "Samples": "settling",
     "SolverUnavailableError": "errors",
     "Status": "program",
     "Verdict": "thresholds",
@@ -66,8 +71,10 @@ _MODULES = {
     "decide": "thresholds",
     "explain": "explanation",
     "get_rule": "rules",
+    "propose": "proposals",
     "rule_names": "rules",
     "sample": "sampling",
+    "settle": "settling",
     "softmax": "validation",
     "uniforms": "random",
 }

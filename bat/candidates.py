@@ -21,7 +21,7 @@ from bat.program import NO_EFFORT, Answer, Effort, Program, Solver
 from bat.solvers import get_solver
 from bat.solvers.certified import CertifiedSolver
 from bat.threads import map_in_threads, usable_threads
-from bat.thresholds import Verdict, check_vocabulary, settle
+from bat.thresholds import Verdict, check_vocabulary, judge
 from bat.validation import ArrayInput, as_probabilities, as_thresholds
 
 DEFAULT_MAX_PROGRAMS = 20_000
@@ -36,7 +36,7 @@ class CandidateSet:
     threshold: float
     vocabulary_size: int
     programs: int  # linear programs solved
-    refused_by_spreading: int  # tokens rejected by the one matrix product
+    rejected_by_spreading: int  # tokens rejected by the one matrix product
     effort: Effort  # of the programs; seconds are the whole search's
 
     @property
@@ -115,7 +115,7 @@ def find_candidates(
             if remaining <= 0.0:
                 return Verdict.UNDECIDED, None
             program = Program(rows, p, token)
-            return settle(solver, program, tau, prepared=prepared, time_limit_seconds=remaining)
+            return judge(solver, program, tau, prepared=prepared, time_limit_seconds=remaining)
 
         chosen = left[:max_programs]
         settled = map_in_threads(run, chosen.tolist(), threads)
@@ -131,6 +131,6 @@ def find_candidates(
         threshold=tau,
         vocabulary_size=p.size,
         programs=programs,
-        refused_by_spreading=int(rejected),
+        rejected_by_spreading=int(rejected),
         effort=replace(effort, seconds=time.perf_counter() - began),
     )

@@ -16,6 +16,7 @@ import math
 import pickle
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,8 @@ def check_rule(rule: type[Rule], *, rounding: float = 1e-12, seed: int = 0) -> N
         _check_parameters(form)
         _check_round_trips(form)
         _check_batches(form, seed)
+        if rule.takes_tensors:
+            _check_tensors(form, seed)
         for probs in _distributions(seed):
             _check_forwards(form, probs)
             _check_backwards(form, probs, margin)
@@ -183,6 +186,35 @@ def _check_batches(form: RuleForm, seed: int) -> None:
         np.testing.assert_array_equal(form.critical_parameter(alone, alone[:, 3]), critical[row : row + 1])
     assert rule.keep(np.zeros((0, 5))).shape == (0, 5), f"{rule}: an empty batch must give an empty answer"
     np.testing.assert_array_equal(probs, before, f"{rule} must not change what it is given")
+
+
+def _check_tensors(form: RuleForm, seed: int) -> None:
+    """A rule that takes tensors says of them what it says of arrays, without touching their numbers."""
+    import torch
+
+    from bat.rules.tensors import TensorSummary
+
+    arrays = Summary(np.random.default_rng(seed).dirichlet(np.full(50, 0.2), size=6))
+    rule = form(None if form.takes_no_parameter else form.rule.example)
+    for device in ("meta", "cpu"):  # tensors on meta have no numbers, as those of a GPU have none on the host
+        rows = TensorSummary(*(torch.from_numpy(part).to(device) for part in (arrays.probs, arrays.entropy)))
+        try:
+            kept: Any = rule.keep(rows)
+            thresholds: Any = rule.thresholds(rows) if isinstance(rule, ThresholdRule) else rows.entropy
+        except (TypeError, RuntimeError, NotImplementedError) as error:
+            raise AssertionError(
+                f"{rule} declares takes_tensors, so it must compute with operators and rows.xp: {error}"
+            ) from error
+        for answer in (kept, thresholds):
+            where = answer.device.type if isinstance(answer, torch.Tensor) else "an array"
+            assert where == device, f"{rule} must leave tensors on their device; got {where}"
+        if device == "cpu":
+            np.testing.assert_array_equal(kept.numpy(), rule.keep(arrays), f"{rule}: keep of tensors")
+            if isinstance(rule, ThresholdRule):
+                message = f"{rule}: thresholds of tensors"
+                np.testing.assert_allclose(
+                    thresholds.numpy(), rule.thresholds(arrays), 1e-12, 0, True, message
+                )
 
 
 def _check_forwards(form: RuleForm, probs: FloatArray) -> None:

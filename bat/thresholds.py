@@ -127,7 +127,7 @@ def decide(
 
     def run(row: int) -> tuple[Verdict, Answer | None]:
         program = Program(basis.rows, checked[row], int(ids[row]))
-        return settle(
+        return judge(
             chosen, program, float(taus[row]), prove=certificates, time_limit_seconds=time_limit_seconds
         )
 
@@ -148,7 +148,7 @@ def decide(
     )
 
 
-def settle(
+def judge(
     solver: Solver,
     program: Program,
     threshold: float,

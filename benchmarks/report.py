@@ -112,7 +112,7 @@ def _run(folder: Path, address: str) -> int:
                 "shard_size": PREFIXES,
             },
             "generation": {"max_tokens": TOKENS, "batch_size": PREFIXES},
-            "measurement": {"tokens": MEASURED, "per_document": 20, "basis_sizes": [4], "shard_size": 500},
+            "measurement": {"tokens": MEASURED, "per_document": 20, "constraints": [4], "shard_size": 500},
             "features": {"model": MODEL, "max_tokens": 64, "batch_size": 256},
             "methods": [
                 {"rule": "eta", "parameter": 0.002},

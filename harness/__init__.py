@@ -8,6 +8,8 @@ plan_sweep      its jobs, and how much work is left
 run_sweep       run it, or resume it; Stop ends it early
 list_runs       the runs of a database
 get_status      how a run stands
+rename_run, tag_run, untag_run, delete_run, diff_runs    keep runs in order
+merge_databases bring the results of one database into another
 retry_failed    put failed jobs back into the queue
 open_results    scores, texts, tokens and human text as pandas DataFrames
 write_report    tables and figures as files
@@ -23,6 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bat.errors import BatError as BatError
+    from harness.api.managing import DeletedRun as DeletedRun
+    from harness.api.managing import Difference as Difference
+    from harness.api.managing import delete_run as delete_run
+    from harness.api.managing import diff_runs as diff_runs
+    from harness.api.managing import rename_run as rename_run
+    from harness.api.managing import tag_run as tag_run
+    from harness.api.managing import untag_run as untag_run
+    from harness.api.merging import MergeOutcome as MergeOutcome
+    from harness.api.merging import merge_databases as merge_databases
     from harness.api.reports import WrittenReport as WrittenReport
     from harness.api.reports import write_report as write_report
     from harness.api.results import RunResults as RunResults
@@ -43,6 +54,9 @@ if TYPE_CHECKING:
 # No public name is that of a subpackage here: importing that one would put it in the name's place.
 _MODULES = {
     "BatError": "bat.errors",
+    "DeletedRun": "harness.api.managing",
+    "Difference": "harness.api.managing",
+    "MergeOutcome": "harness.api.merging",
     "RetryOutcome": "harness.api.runs",
     "RunOutcome": "harness.api.running",
     "RunResults": "harness.api.results",
@@ -51,13 +65,19 @@ _MODULES = {
     "SweepConfig": "harness.config",
     "SweepPlan": "harness.api.sweeps",
     "WrittenReport": "harness.api.reports",
+    "delete_run": "harness.api.managing",
+    "diff_runs": "harness.api.managing",
     "get_status": "harness.api.runs",
     "list_runs": "harness.api.runs",
     "load_sweep": "harness.api.sweeps",
+    "merge_databases": "harness.api.merging",
     "open_results": "harness.api.results",
     "plan_sweep": "harness.api.sweeps",
+    "rename_run": "harness.api.managing",
     "retry_failed": "harness.api.runs",
     "run_sweep": "harness.api.running",
+    "tag_run": "harness.api.managing",
+    "untag_run": "harness.api.managing",
     "write_report": "harness.api.reports",
 }
 

@@ -8,11 +8,12 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from harness.clashes import find_clash
 from harness.commands import (
     database,
     demo,
@@ -27,6 +28,7 @@ from harness.commands import (
     report,
     retry,
     run,
+    runs,
     sample,
     status,
     trace,
@@ -70,6 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning(warnings.showwarning)
             app(arguments)
+    except ImportError as error:
+        clash = find_clash(error)
+        if clash is None:
+            raise
+        _fail(clash)
     except Exception as error:
         # Imported late, like everything that imports torch, so that --help is fast.
         from bat.errors import BatError
@@ -83,8 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         else:
             raise
-        sys.stderr.write(f"error: {sentence}\n")
-        sys.exit(1)
+        _fail(sentence)
+
+
+def _fail(sentence: str) -> NoReturn:
+    sys.stderr.write(f"error: {sentence}\n")
+    sys.exit(1)
 
 
 def _show_warning(show: Callable[..., None]) -> Callable[..., None]:
@@ -144,13 +155,24 @@ for _purpose, _commands in _COMMANDS.items():
     for _name, _function in _commands.items():
         app.command(_name, cls=_Command, rich_help_panel=_purpose)(_function)
 
-_database = typer.Typer(cls=_Group, no_args_is_help=True)
-for _name, _function in (
-    ("migrate", database.migrate),
-    ("version", database.version),
-    ("check", database.check),
-):
-    _database.command(_name, cls=_Command)(_function)
-app.add_typer(
-    _database, name="db", help="Migrate or check the results database.", rich_help_panel="Maintenance"
-)
+_GROUPS: dict[tuple[str, str, str], dict[str, Callable[..., None]]] = {
+    ("runs", "List, rename, tag, delete and compare runs.", "Read results"): {
+        "list": runs.list_,
+        "rename": runs.rename,
+        "tag": runs.tag,
+        "untag": runs.untag,
+        "delete": runs.delete,
+        "diff": runs.diff,
+    },
+    ("db", "Migrate, check or merge results databases.", "Maintenance"): {
+        "migrate": database.migrate,
+        "version": database.version,
+        "check": database.check,
+        "merge": database.merge,
+    },
+}
+for (_name, _help, _purpose), _commands in _GROUPS.items():
+    _group = typer.Typer(cls=_Group, no_args_is_help=True)
+    for _command, _function in _commands.items():
+        _group.command(_command, cls=_Command)(_function)
+    app.add_typer(_group, name=_name, help=_help, rich_help_panel=_purpose)

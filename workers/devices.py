@@ -46,3 +46,16 @@ def resolve_device(device: str) -> str:
                 f"Use cuda:0{f' to cuda:{count - 1}' if count > 1 else ''}."
             )
     return device
+
+
+def check_batches_in_flight(count: int | None, device: str) -> int:
+    """How many batches are advanced side by side on a device: what was asked for, else its default."""
+    if count is None:
+        # On a CPU the model and the programs share the cores, so there is nothing to overlap.
+        return 1 if device == "cpu" else 2
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidInputError(
+            f"batches_in_flight must be an integer of at least 1; got {count!r}. Leave it out for 1 on a CPU "
+            "and 2 on a GPU."
+        )
+    return count

@@ -92,8 +92,8 @@ def _encode(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> BatchEn
 
 def _find_cut(text: str, characters: int) -> int | None:
     """Return the first position between two words from `characters` on, or None to take the whole text."""
-    found = _BETWEEN_WORDS.search(text, characters)
-    return found.start() if found else None
+    gap = _BETWEEN_WORDS.search(text, characters)
+    return gap.start() if gap else None
 
 
 def _is_safe(offsets: Sequence[tuple[int, int]], tokens: int, cut: int) -> bool:

@@ -6,6 +6,7 @@ so it takes every path a real one takes. It can also misbehave by order:
     slow=0.01     every forward pass takes this many seconds longer
     fail_at=3     the third forward pass after loading raises RuntimeError
     crash_at=5    the fifth forward pass after loading ends the process
+    lost_at=5     the fifth forward pass after loading raises what torch raises when a device vanishes
     oom_above=8   a batch of more than 8 rows raises torch.OutOfMemoryError
 
 Misbehaviour changes no result, so it is no part of the model's name or fingerprints.
@@ -51,6 +52,7 @@ class Recipe:
     fail_at: int | None = None
     crash_at: int | None = None
     oom_above: int | None = None
+    lost_at: int | None = None
 
     def __str__(self) -> str:
         """Name the model by what its results depend on."""
@@ -67,7 +69,8 @@ class Recipe:
 
     def misbehave(self, model: PreTrainedModel) -> None:
         """From the next forward pass of the model on, be slow and fail as asked."""
-        if (self.slow, self.fail_at, self.crash_at, self.oom_above) == (0.0, None, None, None):
+        orders = (self.fail_at, self.crash_at, self.lost_at, self.oom_above)
+        if self.slow == 0.0 and all(order is None for order in orders):
             return
         passes = 0
 
@@ -81,6 +84,10 @@ class Recipe:
                 os._exit(1)  # as a killed worker would: no clean-up, no message
             if passes == self.fail_at:
                 raise RuntimeError(f"{self} fails at forward pass {passes}, as fail_at asks")
+            if passes == self.lost_at:
+                raise torch.AcceleratorError(
+                    f"{self} loses its device at forward pass {passes}, as lost_at asks"
+                )
             if self.oom_above is not None and rows > self.oom_above:
                 raise torch.OutOfMemoryError(f"{self} has no memory for {rows} rows, as oom_above asks")
 
@@ -98,6 +105,7 @@ _LEAST: dict[str, int] = {
     "slow": 0,
     "fail_at": 1,
     "crash_at": 1,
+    "lost_at": 1,
     "oom_above": 0,
 }
 

@@ -136,11 +136,11 @@ def _token_ids(
             "texts must be a list of strings or a list of token ids; got "
             f"{'one string' if isinstance(texts, str) else 'both kinds'}. Put a single text in a list."
         )
-    found: Sequence[Sequence[int]]
-    found = encode_openings(tokenizer, strings, max_tokens) if strings else texts  # type: ignore[assignment]
+    token_ids: Sequence[Sequence[int]]
+    token_ids = encode_openings(tokenizer, strings, max_tokens) if strings else texts  # type: ignore[assignment]
     beginning = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     cut: list[TokenIds] = []
-    for index, ids in enumerate(found):
+    for index, ids in enumerate(token_ids):
         given = np.asarray(ids[:max_tokens])
         if given.size == 0:
             if not isinstance(beginning, int):

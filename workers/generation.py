@@ -1,34 +1,40 @@
-"""Text from prefixes: a batch of rows, one forward pass a step, `bat` choosing the tokens.
+"""Text from prefixes: batches of rows, one forward pass a step, `bat` choosing the tokens.
 
 Prefixes of equal length need no padding, so a shard is grouped by length and each group cut into batches in
-its order. A row that has ended leaves its batch. Batches depend on the shard and the settings alone, and
-random numbers on a row's own address, so a shard run again gives the same bits, on the same hardware and
-library versions with the same number of torch threads.
+its order. Batches depend on the shard and the settings alone, and random numbers on a row's own address, so a
+shard run again gives the same bits, on the same hardware and library versions with the same number of torch
+threads.
+
+    decoding     the device's half of a step: forward pass and proposals
+    in_flight    a batch on its way, and several of them at a time
 """
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from bat.acceptance import check_fallback
 from bat.arguments import require_integers
-from bat.arrays import IdArray, SingleArray
+from bat.arrays import IdArray, IntArray
 from bat.errors import InvalidInputError
-from bat.program import Efforts
-from bat.random import Key, key_words, uniforms
+from bat.random import Key
 from bat.rules import Rule, check_rule
-from bat.sampling import Samples, draws_needed, sample
 from bat.solvers import check_solver
+from workers.decoding import Decoder, ModelDecoder
+from workers.devices import check_batches_in_flight
 from workers.encoding import decode_continuation
-from workers.kv_cache import make_cache
+from workers.in_flight import Batch, fly
 from workers.models import LanguageModel
 from workers.prompts import Opening, as_openings
+from workers.time_use import Clock
 from workers.traces import Trace
 
 
@@ -79,31 +85,131 @@ class Generation:
         return self.trace.token_ids
 
 
+# Makes the decoder of a batch: from its token ids [rows, length] and the number of steps.
+MakeDecoder = Callable[[IntArray, int], Decoder]
+
+
 def generate(
     language_model: LanguageModel,
     prefixes: Sequence[Opening | str],
     settings: GenerationSettings,
     *,
     threads: int | None = None,
+    batches_in_flight: int | None = None,
     progress: Callable[[int], None] | None = None,
+    clock: Clock | None = None,
+    make_decoder: MakeDecoder | None = None,
 ) -> list[Generation]:
     """Continue every prefix, in the order given. A string is a prompt, named by the hash of its text.
 
-    `progress` is called after every step with the number of tokens made so far. `threads` is for solving
-    programs, and changes nothing but speed.
+    `threads` are for solving programs. `batches_in_flight` are advanced side by side (default: 1 on a CPU, 2
+    elsewhere), each with its own keys and values; when memory does not suffice, fewer are. Neither changes
+    anything but speed. `progress` is called after every step with the number of tokens made so far, `clock`
+    adds up what the time is spent on, and `make_decoder` replaces the model itself.
     """
     prefixes = as_openings(language_model.tokenizer, prefixes)
     _check_prefixes(language_model, prefixes)
-    generations: dict[int, Generation] = {}
-    made = 0
-    for indices in batches([len(prefix.token_ids) for prefix in prefixes], settings.batch_size):
-        batch = _Batch(language_model, [prefixes[index] for index in indices], settings, threads)
-        for new in batch.run():
-            made += new
-            if progress is not None:
-                progress(made)
-        generations.update(zip(indices, batch.generations(), strict=True))
-    return [generations[index] for index in range(len(prefixes))]
+    in_flight = check_batches_in_flight(batches_in_flight, language_model.info.device)
+    shard = _Shard(language_model, prefixes, settings, threads, clock or Clock(), make_decoder)
+    while not shard.run(in_flight, progress):
+        in_flight -= 1
+        _free_memory(language_model.info.device)
+        sentence = f"Memory ran out with {in_flight + 1} batches in flight; continuing with {in_flight}."
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
+    return [shard.generations[index] for index in range(len(prefixes))]
+
+
+class _Shard:
+    """Prefixes that are continued, and those of them that have been."""
+
+    def __init__(
+        self,
+        language_model: LanguageModel,
+        prefixes: Sequence[Opening],
+        settings: GenerationSettings,
+        threads: int | None,
+        clock: Clock,
+        make_decoder: MakeDecoder | None,
+    ) -> None:
+        self.source, self.prefixes, self.settings = language_model, prefixes, settings
+        self.threads, self.clock = threads, clock
+        self.make_decoder = make_decoder or (
+            lambda ids, steps: ModelDecoder(language_model.model, ids, steps, clock)
+        )
+        self.basis = language_model.basis(settings.constraints if settings.rule.basis_aware else 0)
+        self.generations: dict[int, Generation] = {}  # by index of the prefix
+
+    def run(self, in_flight: int, progress: Callable[[int], None] | None) -> bool:
+        """Continue what has not been. False if memory did not suffice for more than one batch at a time.
+
+        Batches that had not come to their ends are then lost, and begin again.
+        """
+        self.clock.batches_in_flight = in_flight
+        made = sum(len(generation.trace) for generation in self.generations.values())
+        lengths = [len(prefix.token_ids) for prefix in self.prefixes]
+        waiting = [
+            indices
+            for indices in batches(lengths, self.settings.batch_size)
+            if indices[0] not in self.generations
+        ]
+        indices_of: dict[Batch, list[int]] = {}
+        try:
+            for batch, new in fly(self._batches(waiting, indices_of), in_flight):
+                made += new
+                if progress is not None:
+                    progress(made)
+                if batch.finished:
+                    self._keep(batch, indices_of.pop(batch))
+        except torch.OutOfMemoryError:
+            if in_flight == 1:
+                raise
+            return False
+        return True
+
+    def _batches(self, waiting: list[list[int]], indices_of: dict[Batch, list[int]]) -> Iterator[Batch]:
+        """Batches, each made when there is room for it in flight."""
+        settings, info = self.settings, self.source.info
+        for indices in waiting:
+            ids = np.array([self.prefixes[index].token_ids for index in indices], dtype=np.int64)
+            steps = min(settings.max_tokens, info.context_length - ids.shape[1])
+            batch = Batch(
+                [self._key(index) for index in indices],
+                steps,
+                partial(self.make_decoder, ids, steps),
+                settings=settings,
+                basis=self.basis,
+                end_tokens=info.end_tokens,
+                threads=self.threads,
+                clock=self.clock,
+            )
+            indices_of[batch] = indices
+            yield batch
+
+    def _key(self, index: int) -> Key:
+        settings = self.settings
+        return Key(settings.seed, settings.run, self.prefixes[index].id, settings.sample)
+
+    def _keep(self, batch: Batch, indices: list[int]) -> None:
+        """Turn a batch that has come to its end into texts."""
+        for row, index in enumerate(indices):
+            prefix, trace = self.prefixes[index], batch.record.trace(row)
+            full = len(prefix.token_ids) + self.settings.max_tokens > self.source.info.context_length
+            at_length = StopReason.CONTEXT if full else StopReason.LENGTH
+            self.generations[index] = Generation(
+                prefix_id=prefix.id,
+                key=self._key(index),
+                text=decode_continuation(self.source.tokenizer, prefix.token_ids, trace.token_ids.tolist()),
+                stop_reason=StopReason.END if batch.ended[row] else at_length,
+                trace=trace,
+                solver_seconds=float(batch.record.seconds[row]),
+            )
+
+
+def _free_memory(device: str) -> None:
+    """Give back the keys and values of batches that were lost, also to other processes on the GPU."""
+    gc.collect()  # the error and the frames it passed through refer to each other
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
 
 
 def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
@@ -114,132 +220,6 @@ def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     for indices in by_length.values():
         for start in range(0, len(indices), batch_size):
             yield indices[start : start + batch_size]
-
-
-class _Batch:
-    """Rows of equal length on their way. Columns of the record are [rows, steps]."""
-
-    def __init__(
-        self,
-        language_model: LanguageModel,
-        prefixes: Sequence[Opening],
-        settings: GenerationSettings,
-        threads: int | None,
-    ) -> None:
-        self.source, self.prefixes, self.settings, self.threads = language_model, prefixes, settings, threads
-        length = len(prefixes[0].token_ids)
-        room = language_model.info.context_length - length
-        self.steps = min(settings.max_tokens, room)
-        self.stop_at_room = StopReason.CONTEXT if room < settings.max_tokens else StopReason.LENGTH
-        self.basis = language_model.basis(settings.constraints if settings.rule.basis_aware else 0)
-        self.keys = [Key(settings.seed, settings.run, prefix.id, settings.sample) for prefix in prefixes]
-        self.record = _Record(len(prefixes), self.steps)
-        self.reasons = [self.stop_at_room] * len(prefixes)
-
-    @torch.inference_mode()
-    def run(self) -> Iterator[int]:
-        """Make all tokens, yielding after each step how many it made."""
-        model = self.source.model
-        ends = np.array(self.source.info.end_tokens, dtype=np.int64)
-        words = key_words(self.keys)
-        inputs = torch.tensor([prefix.token_ids for prefix in self.prefixes], device=model.device)
-        cache = make_cache(model, inputs.shape[1] + self.steps)
-        active = np.arange(len(self.prefixes))  # which row of the record each row of the batch is
-        for step in range(self.steps):
-            logits = model(
-                input_ids=inputs, past_key_values=cache, use_cache=True, logits_to_keep=1
-            ).logits  # [active, 1, v]
-            settings = self.settings
-            samples = sample(
-                self.basis,
-                logits[:, -1],
-                settings.rule,
-                uniforms(words[active], step, draws_needed(settings.max_tries)),
-                max_tries=settings.max_tries,
-                fallback=settings.fallback,
-                solver=settings.solver,
-                threads=self.threads,
-            )
-            self.record.add(active, step, samples)
-            yield len(active)
-            ended = np.isin(samples.tokens, ends)
-            for row in active[ended]:
-                self.reasons[row] = StopReason.END
-            tokens = samples.tokens
-            if ended.any():
-                staying = _close_gaps(~ended)
-                if staying.size == 0:
-                    return
-                active, tokens = active[staying], tokens[staying]
-                cache.batch_select_indices(torch.from_numpy(staying))
-            inputs = torch.from_numpy(tokens)[:, None].to(model.device)
-
-    def generations(self) -> Iterator[Generation]:
-        tokenizer = self.source.tokenizer
-        for row, prefix in enumerate(self.prefixes):
-            trace = self.record.trace(row)
-            yield Generation(
-                prefix_id=prefix.id,
-                key=self.keys[row],
-                text=decode_continuation(tokenizer, prefix.token_ids, trace.token_ids.tolist()),
-                stop_reason=self.reasons[row],
-                trace=trace,
-                solver_seconds=float(self.record.seconds[row]),
-            )
-
-
-class _Record:
-    """What happened so far, a row for each prefix and a column for each step."""
-
-    def __init__(self, rows: int, steps: int) -> None:
-        self.lengths = np.zeros(rows, np.int64)
-        self.seconds = np.zeros(rows)
-        self.refused: list[list[int]] = [[] for _ in range(rows)]
-        shape = (rows, steps)
-        self.token_ids: IdArray = np.zeros(shape, np.int32)
-        self.probabilities: SingleArray = np.zeros(shape, np.float32)
-        self.thresholds: SingleArray = np.zeros(shape, np.float32)
-        self.acceptance: npt.NDArray[np.uint8] = np.zeros(shape, np.uint8)
-        # refusals, undecided, programs, pivots, passes
-        self.counts: IdArray = np.zeros((5, *shape), np.int32)
-
-    def add(self, rows: npt.NDArray[np.int64], step: int, samples: Samples) -> None:
-        self.token_ids[rows, step] = samples.tokens
-        self.probabilities[rows, step] = samples.probs
-        self.thresholds[rows, step] = samples.thresholds
-        self.acceptance[rows, step] = samples.acceptance
-        effort: Efforts = samples.effort
-        counts = (samples.refusals, samples.undecided, samples.programs, effort.pivots, effort.passes)
-        self.counts[:, rows, step] = np.stack(counts)
-        self.seconds[rows] += effort.seconds
-        self.lengths[rows] += 1
-        for row, refused in zip(rows.tolist(), samples.refused, strict=True):
-            self.refused[row].extend(refused)
-
-    def trace(self, row: int) -> Trace:
-        end = int(self.lengths[row])
-        refusals, undecided, programs, pivots, passes = self.counts[:, row, :end].copy()
-        return Trace(
-            token_ids=self.token_ids[row, :end].copy(),
-            probabilities=self.probabilities[row, :end].copy(),
-            thresholds=self.thresholds[row, :end].copy(),
-            acceptance=self.acceptance[row, :end].copy(),
-            refusals=refusals,
-            undecided=undecided,
-            programs=programs,
-            pivots=pivots,
-            passes=passes,
-            refused=np.array(self.refused[row], dtype=np.int32),
-        )
-
-
-def _close_gaps(staying: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The rows that stay, those from the end moved into the gaps: the cache then copies only these."""
-    rows = np.arange(len(staying))
-    count = int(staying.sum())
-    kept = rows[:count].copy()
-    kept[~staying[:count]] = rows[count:][staying[count:]]
-    return kept
 
 
 def _check_prefixes(language_model: LanguageModel, prefixes: Sequence[Opening]) -> None:

@@ -47,14 +47,14 @@ def encode_continuations(
     longest = max(map(len, prefixes), default=0) + max_tokens
     wholes = [prefix + text for prefix, text in zip(prefix_texts, texts, strict=True)]
     leading = len(leading_ids(tokenizer))
-    found = []
+    texts_as_ids = []
     for before, whole, text in zip(prefixes, encode_openings(tokenizer, wholes, longest), texts, strict=True):
         ids = whole[len(before) :]
         if whole[: len(before)] != before:
             # The last token of the prefix and the first of the text would be one.
             ids = encode_openings(tokenizer, [text], max_tokens)[0][leading:]
-        found.append(ids[:max_tokens])
-    return found
+        texts_as_ids.append(ids[:max_tokens])
+    return texts_as_ids
 
 
 def given_prefixes(
@@ -148,12 +148,12 @@ def _as_generation(
             probabilities=unknown,
             thresholds=unknown,
             acceptance=none.astype(np.uint8),
-            refusals=none,
+            rejections=none,
             undecided=none,
             programs=none,
             pivots=none,
             passes=none,
-            refused=np.empty(0, np.int32),
+            rejected_tokens=np.empty(0, np.int32),
         ),
         solver_seconds=0.0,
     )

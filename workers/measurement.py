@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from workers.measurement_record import Measurement, Thresholds, concatenate
 from workers.models import LanguageModel
 from workers.positions import Positions, TokenizedDocument, draw_positions
 from workers.reading import DOCUMENTS_PER_BATCH, TokensRead, read
+from workers.time_use import Clock
 
 # Distributions that one thread looks at together: few, so that all threads have work and caches suffice.
 _ROWS_PER_TASK = 4
@@ -37,28 +39,30 @@ def measure(
     documents: Sequence[TokenizedDocument],
     *,
     positions: Positions | None = None,
-    basis_sizes: Sequence[int] = (20,),
+    constraints: Sequence[int] = (20,),
     tolerance: float = 1e-6,
     batch_size: int = DOCUMENTS_PER_BATCH,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
+    clock: Clock | None = None,
 ) -> Measurement:
     """Measure the documents' tokens at ``positions`` (by default 10,000 that ``draw_positions`` draws).
 
     Rows come in the order of the documents, then of the positions. Documents without positions are passed
     over, and so are positions of other documents: shards may share one draw. Critical thresholds are closed
-    to ``tolerance`` for each of the ``basis_sizes``; without any, only plain rules can be asked about
-    afterwards. ``progress`` is told how many positions are done.
+    to ``tolerance`` for each of the ``constraints``; without any, only plain rules can be asked about
+    afterwards. ``progress`` is told how many positions are done; ``clock`` adds up what the time is spent on.
     """
+    clock = clock or Clock()
     drawn = draw_positions(documents) if positions is None else positions
     reading = read(language_model, documents, drawn, batch_size)
     workers = usable_threads(threads)
-    bases = {size: language_model.basis(size) for size in sorted(set(basis_sizes))}
+    bases = {size: language_model.basis(size) for size in sorted(set(constraints))}
     looking = ThreadPoolExecutor(workers)
     try:
         parts: list[Measurement] = []
         done = 0
-        for finished in _pipeline(reading, bases, tolerance, looking, workers):
+        for finished in _pipeline(_timed(reading, clock), bases, tolerance, looking, workers, clock):
             parts.append(finished)
             done += len(finished)
             if progress is not None:
@@ -120,18 +124,34 @@ def _pipeline(
     tolerance: float,
     looking: ThreadPoolExecutor,
     workers: int,
+    clock: Clock,
 ) -> Iterator[Measurement]:
     """Read batch after batch while threads look at those read before; yields what they found, in turn."""
+
+    def look(*rows: Any) -> Measurement:
+        with clock.timed("settle"):
+            return measure_rows(*rows, bases, tolerance)
+
     waiting: deque[Future[Measurement]] = deque()
     for documents, positions, tokens, logits in reading:
         for first in range(0, len(documents), _ROWS_PER_TASK):
             task = slice(first, first + _ROWS_PER_TASK)
             rows = documents[task], positions[task], tokens[task], logits[task]
-            waiting.append(looking.submit(measure_rows, *rows, bases, tolerance))
+            waiting.append(looking.submit(look, *rows))
         while len(waiting) > _TASKS_PER_THREAD * workers:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
+
+
+def _timed(reading: Iterator[TokensRead], clock: Clock) -> Iterator[TokensRead]:
+    """The same batches; the time until each is there counts as the model's."""
+    while True:
+        with clock.timed("forward"):
+            batch = next(reading, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def _in_order(measurement: Measurement, names: Sequence[str]) -> Measurement:

@@ -104,7 +104,7 @@ class Measurement:
         return len(self.document)
 
     @property
-    def basis_sizes(self) -> tuple[int, ...]:
+    def constraints(self) -> tuple[int, ...]:
         """The numbers of constraints measured, ascending."""
         return tuple(self.thresholds)
 
@@ -114,7 +114,7 @@ class Measurement:
             known = ", ".join(map(str, self.thresholds)) or "none"
             raise InvalidInputError(
                 f"the number of constraints must be one that was measured ({known}); got {constraints}. "
-                f"Measure it with basis_sizes=({constraints},)."
+                f"Measure it with constraints=({constraints},)."
             )
         return self.thresholds[constraints]
 
@@ -165,7 +165,7 @@ class Measurement:
             else:
                 known = [*_names(cls), *(f"{column}_20" for column in _names(Thresholds))]
                 raise InvalidInputError(f"a measurement has no column {name!r}.{did_you_mean(name, known)}")
-        thresholds = {size: _build(Thresholds, found, f"_{size}") for size, found in by_size.items()}
+        thresholds = {size: _build(Thresholds, columns, f"_{size}") for size, columns in by_size.items()}
         return _build(cls, own, "", thresholds=thresholds)
 
 
@@ -175,10 +175,10 @@ def concatenate(measurements: Sequence[Measurement]) -> Measurement:
         raise InvalidInputError("at least one measurement is needed to concatenate; got none.")
     first = measurements[0]
     for other in measurements[1:]:
-        if other.basis_sizes != first.basis_sizes:
+        if other.constraints != first.constraints:
             raise InvalidInputError(
                 f"measurements must share their numbers of constraints to be concatenated; got "
-                f"{first.basis_sizes} and {other.basis_sizes}."
+                f"{first.constraints} and {other.constraints}."
             )
     parts = [measurement.to_columns() for measurement in measurements]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -23,6 +23,7 @@ from workers import fake_model, pretrained
 from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, prepare_model, report_on_stderr
 from workers.devices import resolve_device, resolve_dtype
 from workers.fingerprints import tokenizer_fingerprint, weight_fingerprint
+from workers.local_files import is_model_path
 from workers.output_layer import check_output_layer, get_output_matrix
 
 EMBEDDED_MODELS: dict[str, EmbeddedAsset] = {"smollm2-135m": DEMO_MODEL}
@@ -134,7 +135,7 @@ def _read(
     name: str, dtype: torch.dtype, revision: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str | None]:
     """Read a model that is not fake into main memory; also return its revision as resolved."""
-    if name in EMBEDDED_MODELS or _is_local(name):
+    if name in EMBEDDED_MODELS or is_model_path(name):
         _check_no_revision(name, revision)
         folder = _model_folder(name)
         converted = folder.name if folder.is_relative_to(cache_folder()) else None
@@ -145,12 +146,6 @@ def _read(
 
 def _is_fake(name: str) -> bool:
     return name.startswith(fake_model.PREFIX) or name == "fake"
-
-
-def _is_local(name: str) -> bool:
-    """Whether a name can only mean a file or folder: it is one, or is spelt as no hub model is."""
-    spelt = name.startswith((".", "/", "~")) or name.lower().endswith(".gguf")
-    return spelt or Path(name).exists()
 
 
 def _check_no_revision(name: str, revision: str | None) -> None:
@@ -168,9 +163,9 @@ def _model_folder(name: str) -> Path:
     if path.suffix.lower() == ".gguf":
         return _convert(path)
     if not path.is_dir():
-        found = "is a file of another kind" if path.exists() else "does not exist"
+        problem = "is a file of another kind" if path.exists() else "does not exist"
         raise InvalidInputError(
-            f"A model's path must name a model folder or a .gguf file, but {name!r} {found}. "
+            f"A model's path must name a model folder or a .gguf file, but {name!r} {problem}. "
             "Check the spelling."
         )
     if not (path / "config.json").is_file():
@@ -239,8 +234,8 @@ def _context_length(model: PreTrainedModel) -> int:
 def _end_tokens(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, vocabulary_size: int
 ) -> tuple[int, ...]:
-    found: set[object] = {tokenizer.eos_token_id, tokenizer.get_vocab().get(_DOCUMENT_END)}
+    tokens: set[object] = {tokenizer.eos_token_id, tokenizer.get_vocab().get(_DOCUMENT_END)}
     for settings in (model.config, model.config.get_text_config(), model.generation_config):
         named = getattr(settings, "eos_token_id", None)
-        found.update(named if isinstance(named, list | tuple) else [named])
-    return tuple(sorted(token for token in found if isinstance(token, int) and 0 <= token < vocabulary_size))
+        tokens.update(named if isinstance(named, list | tuple) else [named])
+    return tuple(sorted(token for token in tokens if isinstance(token, int) and 0 <= token < vocabulary_size))

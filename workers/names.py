@@ -11,8 +11,10 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 SplitOn = Literal["file", "paragraph", "line"]
 SPLIT_ON: tuple[SplitOn, ...] = get_args(SplitOn)
 
-# Models and corpora that are never a path, although a folder may have the same name.
-BUILT_IN_NAMES = frozenset({"smollm2-135m", "news", "movie-reviews", "openwebtext"})
-
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPE_NAMES: tuple[Dtype, ...] = get_args(Dtype)
+
+FAKE_MODEL = "fake"  # alone, or before its recipe: fake:v=1000,d=16
+EMBEDDED_MODEL_NAMES = ("smollm2-135m",)
+HUB_CORPUS = "datasets:"  # before the name of a dataset
+BUILT_IN_CORPORA = ("openwebtext", "news", "movie-reviews")

@@ -36,10 +36,10 @@ def get_output_matrix(model: PreTrainedModel, name: str) -> torch.Tensor:
     layer = model.get_output_embeddings()
     weight = getattr(layer, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2 or weight.dtype not in _TOLERANCE:
-        found = "none" if layer is None else type(layer).__name__
+        layer_type = "none" if layer is None else type(layer).__name__
         raise InvalidInputError(
             f"The model {name!r} must have an output matrix of floating-point numbers, but its output layer "
-            f"is {found}. Choose a model with a plain, unquantised linear output layer."
+            f"is {layer_type}. Choose a model with a plain, unquantised linear output layer."
         )
     return weight.detach()
 

@@ -75,7 +75,7 @@ def draw_positions(
     _check_request(count, per_document, min_context, max_context)
     by_id = index_by_id(documents)
     drawn: dict[str, IntArray] = {}
-    wanted = count
+    left = count
     for name in in_drawing_order(by_id, seed):
         document = by_id[name]
         text_tokens = len(document.token_ids) - document.leading
@@ -85,13 +85,13 @@ def draw_positions(
         # Ranking one uniform number per position draws positions without repetition; a longer document
         # extends the row of numbers and moves none of them.
         draws = uniforms([_key(seed, name)], _POSITIONS, room)[0]
-        chosen = np.argsort(draws, kind="stable")[:per_document][:wanted]
+        chosen = np.argsort(draws, kind="stable")[:per_document][:left]
         drawn[name] = np.sort(chosen) + min_context + document.leading
-        if wanted is not None:
-            wanted -= len(chosen)
-            if wanted == 0:
+        if left is not None:
+            left -= len(chosen)
+            if left == 0:
                 break
-    if wanted:
+    if left:
         offered = sum(map(len, drawn.values()))
         of = "" if corpus is None else f" of {corpus}"
         advice = "Ask for fewer, or give more text." if corpus is None else corpus.advice_for_more

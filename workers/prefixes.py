@@ -93,22 +93,22 @@ def prefixes(
         documents_per_batch=(documents_per_batch, 1),
     )
     least = tokens + min_continuation_tokens
-    wanted = max(least, tokens + continuation_tokens)
+    tokens_needed = max(least, tokens + continuation_tokens)
     start = len(leading_ids(tokenizer))
     end = start + tokens
-    found: list[Prefix] = []
+    prefixes: list[Prefix] = []
     too_short = 0
     reader = corpus.documents()
-    for document, counts, ids in _encoded(reader, tokenizer, wanted, documents_per_batch):
+    for document, counts, ids in _encoded(reader, tokenizer, tokens_needed, documents_per_batch):
         if len(ids) - start < least:
             too_short += 1
             continue
-        found.append(Prefix(document.id, ids[:end], ids[end : end + continuation_tokens]))
+        prefixes.append(Prefix(document.id, ids[:end], ids[end : end + continuation_tokens]))
         if progress is not None:
-            progress(len(found))
-        if len(found) == n:
-            return PrefixSet(tuple(found), corpus.name, corpus.revision, corpus.split, counts, too_short)
-    raise _too_few(corpus, reader.counts, n, len(found), f"{too_short} shorter than {least} tokens")
+            progress(len(prefixes))
+        if len(prefixes) == n:
+            return PrefixSet(tuple(prefixes), corpus.name, corpus.revision, corpus.split, counts, too_short)
+    raise _too_few(corpus, reader.counts, n, len(prefixes), f"{too_short} shorter than {least} tokens")
 
 
 def _too_few(corpus: Corpus, counts: DocumentCounts, n: int, found: int, short: str) -> InvalidInputError:

@@ -72,15 +72,15 @@ def _readings(documents: Sequence[TokenizedDocument], positions: Positions) -> l
     """Pair documents with their positions, shortest first: neighbours then need little padding."""
     readings = []
     for name, document in index_by_id(documents).items():
-        wanted = np.unique(np.asarray(positions.get(name, ()), dtype=np.int64))
-        if len(wanted) == 0:
+        asked = np.unique(np.asarray(positions.get(name, ()), dtype=np.int64))
+        if len(asked) == 0:
             continue
-        if wanted[0] < 1 or wanted[-1] >= len(document.token_ids):
+        if asked[0] < 1 or asked[-1] >= len(document.token_ids):
             raise InvalidInputError(
                 f"positions must lie in [1, {len(document.token_ids)}) in document {name!r}, which has "
-                f"{len(document.token_ids)} tokens; got {wanted[0]} to {wanted[-1]}."
+                f"{len(document.token_ids)} tokens; got {asked[0]} to {asked[-1]}."
             )
-        readings.append(_Reading(name, document.token_ids[: wanted[-1] + 1], wanted))
+        readings.append(_Reading(name, document.token_ids[: asked[-1] + 1], asked))
     return sorted(readings, key=lambda reading: (len(reading.token_ids), reading.document))
 
 

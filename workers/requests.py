@@ -21,6 +21,7 @@ from workers.models import ModelInfo
 from workers.positions import Positions, TokenizedDocument
 from workers.prefixes import Prefix
 from workers.reading import DOCUMENTS_PER_BATCH
+from workers.time_use import TimeUse
 
 if TYPE_CHECKING:
     from workers.worker import Worker
@@ -69,7 +70,14 @@ class GenerateRequest(ModelTask[list[Generation]]):
     settings: GenerationSettings
 
     def run(self, worker: Worker) -> list[Generation]:
-        return generate(worker.load(self.model), self.prefixes, self.settings, threads=worker.threads)
+        return generate(
+            worker.load(self.model),
+            self.prefixes,
+            self.settings,
+            threads=worker.threads,
+            batches_in_flight=worker.batches_in_flight,
+            clock=worker.clock,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +86,7 @@ class MeasureRequest(ModelTask[Measurement]):
 
     documents: tuple[TokenizedDocument, ...]
     positions: Positions
-    basis_sizes: tuple[int, ...] = (20,)
+    constraints: tuple[int, ...] = (20,)
     tolerance: float = 1e-6
     batch_size: int = DOCUMENTS_PER_BATCH
 
@@ -87,10 +95,11 @@ class MeasureRequest(ModelTask[Measurement]):
             worker.load(self.model),
             self.documents,
             positions=self.positions,
-            basis_sizes=self.basis_sizes,
+            constraints=self.constraints,
             tolerance=self.tolerance,
             batch_size=self.batch_size,
             threads=worker.threads,
+            clock=worker.clock,
         )
 
 
@@ -120,3 +129,4 @@ class Answer(Generic[Value]):
     model: ModelInfo | None
     seconds: float
     value: Value
+    time_use: TimeUse | None = None  # what the seconds were spent on, of a request that generates or measures

@@ -21,38 +21,40 @@ from bat.arrays import IdArray, SingleArray
 from bat.errors import InvalidInputError
 
 _FORMAT = 1
-_HEADER = struct.Struct("<BBIII")  # format, bytes per token id, tokens, eventful tokens, refused tokens
+_HEADER = struct.Struct(
+    "<BBIII"
+)  # format, bytes per token id, tokens, eventful tokens, rejected_tokens tokens
 _LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A row for each token generated. `refused` holds the tokens rejected, in the order of the rows:
-    `refusals[t]` of them belong to row t."""
+    """A row for each token generated. `rejected_tokens` holds the tokens rejected, in the order of the rows:
+    `rejections[t]` of them belong to row t."""
 
     token_ids: IdArray  # [n]
     probabilities: SingleArray  # [n] under the model
     thresholds: SingleArray  # [n] NaN for a rule without one
     acceptance: npt.NDArray[np.uint8]  # [n] bat.Acceptance
-    refusals: IdArray  # [n]
+    rejections: IdArray  # [n]
     undecided: IdArray  # [n] of the rejections, those that no bound could settle
     programs: IdArray  # [n] linear programs
     pivots: IdArray  # [n] their simplex steps
     passes: IdArray  # [n] and passes over the vocabulary
-    refused: IdArray  # [sum of refusals]
+    rejected_tokens: IdArray  # [sum of rejections]
 
     def __len__(self) -> int:
         return len(self.token_ids)
 
-    def refused_before(self, position: int) -> list[int]:
+    def rejected_before(self, position: int) -> list[int]:
         """The tokens passed over before the token at `position`, in order."""
-        start = int(self.refusals[:position].sum())
-        found: list[int] = self.refused[start : start + int(self.refusals[position])].tolist()
-        return found
+        start = int(self.rejections[:position].sum())
+        rejected: list[int] = self.rejected_tokens[start : start + int(self.rejections[position])].tolist()
+        return rejected
 
 
 # The columns that are zero for every token accepted at once.
-_EVENTS = ("acceptance", "refusals", "undecided", "programs", "pivots", "passes")
+_EVENTS = ("acceptance", "rejections", "undecided", "programs", "pivots", "passes")
 
 
 def encode_trace(trace: Trace) -> bytes:
@@ -68,16 +70,16 @@ def encode_trace(trace: Trace) -> bytes:
         _by_byte(trace.thresholds.astype("<f4")),
         np.diff(eventful, prepend=0).astype("<u2"),
         _by_byte(events[:, eventful].ravel()),
-        trace.refused.astype(ids),
+        trace.rejected_tokens.astype(ids),
     ]
-    header = _HEADER.pack(_FORMAT, width, len(trace), eventful.size, trace.refused.size)
+    header = _HEADER.pack(_FORMAT, width, len(trace), eventful.size, trace.rejected_tokens.size)
     return header + zlib.compress(b"".join(part.tobytes() for part in parts), _LEVEL)
 
 
 def decode_trace(data: bytes) -> Trace:
     """The trace that `encode_trace` made these bytes of."""
     try:
-        version, width, count, eventful, refused = _HEADER.unpack_from(data)
+        version, width, count, eventful, rejected_tokens = _HEADER.unpack_from(data)
         if version != _FORMAT:
             raise InvalidInputError(
                 f"a trace must have format {_FORMAT}; got {version}. It was written by another version of "
@@ -90,23 +92,23 @@ def decode_trace(data: bytes) -> Trace:
         rows = np.cumsum(reader.take(np.dtype("<u2"), eventful), dtype=np.int64)
         events = np.zeros((len(_EVENTS), count), np.int32)
         events[:, rows] = reader.take_by_byte("<i4", len(_EVENTS) * eventful).reshape(len(_EVENTS), -1)
-        passed_over = reader.take(ids, refused).astype(np.int32)
+        passed_over = reader.take(ids, rejected_tokens).astype(np.int32)
     except (struct.error, zlib.error, ValueError, IndexError, TypeError) as error:
         raise InvalidInputError(
             f"a trace must be what encode_trace made; these {len(data)} bytes are damaged ({error})."
         ) from error
-    acceptance, refusals, undecided, programs, pivots, passes = events
+    acceptance, rejections, undecided, programs, pivots, passes = events
     return Trace(
         token_ids=token_ids,
         probabilities=probabilities,
         thresholds=thresholds,
         acceptance=acceptance.astype(np.uint8),
-        refusals=refusals,
+        rejections=rejections,
         undecided=undecided,
         programs=programs,
         pivots=pivots,
         passes=passes,
-        refused=passed_over,
+        rejected_tokens=passed_over,
     )
 
 
@@ -117,7 +119,7 @@ def acceptance_counts(trace: Trace) -> dict[str, int]:
 
 
 def _largest_id(trace: Trace) -> int:
-    return int(max(trace.token_ids.max(), trace.refused.max(initial=0)))
+    return int(max(trace.token_ids.max(), trace.rejected_tokens.max(initial=0)))
 
 
 def _by_byte(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:

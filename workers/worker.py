@@ -16,6 +16,7 @@ from bat.errors import InvalidInputError
 from workers import models
 from workers.models import LanguageModel
 from workers.requests import Answer, ModelRequest, Request
+from workers.time_use import Clock
 
 Value = TypeVar("Value")
 
@@ -23,9 +24,13 @@ Value = TypeVar("Value")
 class Worker:
     """Loads a model when it is first asked for and keeps it until another one is."""
 
-    def __init__(self, device: str = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self, device: str = "auto", threads: int | None = None, batches_in_flight: int | None = None
+    ) -> None:
         self.device = device
         self.threads = threads
+        self.batches_in_flight = batches_in_flight
+        self.clock = Clock()  # of the request that is being answered
         if threads is not None:
             # Products may be summed in another order by another number of threads: fixed, results are too.
             torch.set_num_threads(threads)
@@ -49,6 +54,8 @@ class Worker:
             raise InvalidInputError(f"a worker answers requests (see workers.requests); got {request!r}.")
         needed = request.model_request
         info = None if needed is None else self.load(needed).info
+        self.clock = Clock()
         began = time.perf_counter()
         value = request.run(self)
-        return Answer(info, time.perf_counter() - began, value)
+        seconds = time.perf_counter() - began
+        return Answer(info, seconds, value, self.clock.read(seconds))

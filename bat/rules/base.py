@@ -66,6 +66,9 @@ class Rule(ABC):
     basis_aware_example: ClassVar[float | None] = None  # one for the basis-aware form, if it is another
     rises: ClassVar[bool] = False  # whether a larger parameter rejects more
     scale: ClassVar[Scale] = Scale.LINEAR
+    # Whether ``thresholds`` and ``keep`` ask a Summary alone and compute with operators and ``Summary.xp``.
+    # Then they work where the logits are; otherwise whole distributions go to the host first.
+    takes_tensors: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.basis_aware and not self.has_basis_aware_form:
@@ -154,7 +157,7 @@ class ThresholdRule(Rule):
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
-        return np.asarray(rows.probs >= self.thresholds(rows)[:, None])
+        return rows.probs >= self.thresholds(rows).reshape(-1, 1)
 
 
 def check_rule(rule: object) -> None:

@@ -19,10 +19,7 @@ import numpy as np
 from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import Scale, ThresholdRule
 from bat.rules.facts import Facts
-from bat.rules.summary import LARGEST_THRESHOLD, Summary, first_reaching
-
-# Beyond this mass a nucleus holds most of the vocabulary, and selecting its tokens saves nothing.
-_NEARLY_ALL = 1.0 - 1e-6
+from bat.rules.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,12 @@ class TopK(ThresholdRule):
     requirement: ClassVar[str] = "must be an integer of at least 1"
     quantity: ClassVar[str] = "count"
     example: ClassVar[float] = 40
+    takes_tensors: ClassVar[bool] = True
     scale: ClassVar[Scale] = Scale.WHOLE
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
-        from bat.rules._select import largest  # compiled: names and parameters are checked without it
-
         rows = Summary.of(probs)
-        rank = min(int(self.parameter), rows.probs.shape[1])
-        last_kept = np.array([largest(row, rank) for row in rows.probs], dtype=np.float64)
-        return np.minimum(last_kept, LARGEST_THRESHOLD)
+        return rows.capped(rows.largest(int(self.parameter)))
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
@@ -68,25 +62,15 @@ class Nucleus(ThresholdRule):
     requirement: ClassVar[str] = "must lie in (0, 1]"
     quantity: ClassVar[str] = "mass"
     example: ClassVar[float] = 0.95
+    takes_tensors: ClassVar[bool] = True
 
     @classmethod
     def accept_parameter(cls, parameter: float) -> float | None:
         return parameter if 0.0 < parameter <= 1.0 else None
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
-        return np.minimum(self._last_kept(Summary.of(probs)), LARGEST_THRESHOLD)
-
-    def _last_kept(self, rows: Summary) -> FloatArray:
-        """The probability of the last token that the nucleus needs, [B]."""
-        from bat.rules._select import probability_reaching
-
-        # Rounding can leave every sum short of a target near one; then the sums over all tokens decide.
-        if self.parameter < _NEARLY_ALL:
-            quick = np.array([probability_reaching(row, self.parameter) for row in rows.probs])
-            if (quick >= 0.0).all():
-                return quick
-        rank = first_reaching(rows.running_sums, self.parameter, rows.positives)
-        return np.asarray(np.take_along_axis(rows.descending, rank[:, None], axis=1)[:, 0])
+        rows = Summary.of(probs)
+        return rows.capped(rows.last_reaching(self.parameter))
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:

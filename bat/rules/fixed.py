@@ -20,9 +20,10 @@ class Ancestral(ThresholdRule):
     plain_name: ClassVar[str] = "ancestral"
     has_basis_aware_form: ClassVar[bool] = False
     takes_no_parameter: ClassVar[bool] = True
+    takes_tensors: ClassVar[bool] = True
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
-        return np.zeros(len(Summary.of(probs).probs))
+        return Summary.of(probs).constant(0.0)
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
@@ -41,16 +42,14 @@ class Greedy(ThresholdRule):
     plain_name: ClassVar[str] = "greedy"
     has_basis_aware_form: ClassVar[bool] = False
     takes_no_parameter: ClassVar[bool] = True
+    takes_tensors: ClassVar[bool] = True
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
         rows = Summary.of(probs)
         return rows.capped(rows.maximum)
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
-        rows = Summary.of(probs)
-        kept = np.zeros(rows.probs.shape, dtype=np.bool_)
-        kept[np.arange(len(kept)), rows.probs.argmax(axis=1)] = True
-        return kept
+        return Summary.of(probs).most_likely
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:

@@ -8,6 +8,7 @@ threshold underflow; epsilon's are exact.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,9 +32,10 @@ class Epsilon(ThresholdRule):
     basis_aware_example: ClassVar[float | None] = 0.006
     rises: ClassVar[bool] = True
     scale: ClassVar[Scale] = Scale.LOG
+    takes_tensors: ClassVar[bool] = True
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
-        return Summary.of(probs).capped(np.full(1, self.parameter))
+        return Summary.of(probs).capped(self.parameter)
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
@@ -56,10 +58,12 @@ class Eta(ThresholdRule):
     basis_aware_example: ClassVar[float | None] = 0.024
     rises: ClassVar[bool] = True
     scale: ClassVar[Scale] = Scale.LOG
+    takes_tensors: ClassVar[bool] = True
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
         rows = Summary.of(probs)
-        return rows.capped(np.minimum(self.parameter, np.sqrt(self.parameter) * np.exp(-rows.entropy)))
+        second_arm = math.sqrt(self.parameter) * rows.xp.exp(-rows.entropy)
+        return rows.capped(rows.xp.clip(second_arm, None, self.parameter))
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
@@ -77,6 +81,7 @@ class MinP(ThresholdRule):
     example: ClassVar[float] = 0.05
     rises: ClassVar[bool] = True
     scale: ClassVar[Scale] = Scale.LOG
+    takes_tensors: ClassVar[bool] = True
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
         rows = Summary.of(probs)

@@ -1,8 +1,14 @@
-"""What rules ask of a batch of distributions, each answer computed once and only when asked."""
+"""What rules ask of a batch of distributions, each answer computed once and only when asked.
+
+``Summary`` answers from arrays in the host's memory. ``bat.rules.tensors`` has the same answers for tensors
+on any device; a rule that speaks to either through these names alone states its formula once for both.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +18,9 @@ from bat.errors import InvalidInputError
 
 LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
 
+# Beyond this mass the tokens that reach it are most of the vocabulary, and selecting them saves nothing.
+_NEARLY_ALL = 1.0 - 1e-6
+
 
 class Summary:
     """A batch of distributions [B, v] with the statistics that several rules share.
@@ -19,6 +28,9 @@ class Summary:
     Rules take plain arrays too; hand the same summary to several rules and the batch is sorted once. The
     array must not change while the summary lives.
     """
+
+    # Where ``exp``, ``clip`` and other functions of the array standard are found, for formulas of rules.
+    xp: ClassVar[ModuleType] = np
 
     def __init__(self, probs: FloatArray, entropy: FloatArray | None = None) -> None:
         if not isinstance(probs, np.ndarray) or probs.dtype != np.float64 or probs.ndim != 2:
@@ -77,9 +89,42 @@ class Summary:
     def nearest_running_sums(self) -> FloatArray:  # [B, v]: sums of probabilities in that order
         return np.asarray(np.cumsum(np.take_along_axis(self.probs, self.nearest_first, axis=1), axis=1))
 
-    def capped(self, thresholds: FloatArray) -> FloatArray:
-        """Thresholds [B] or [1] held below one and to the largest probability, [B]: that token is kept."""
+    def capped(self, thresholds: FloatArray | float) -> FloatArray:
+        """Thresholds [B], or one for all, held below one and to the largest probability: that one is kept."""
         return np.minimum(thresholds, np.minimum(self.maximum, LARGEST_THRESHOLD))
+
+    def constant(self, value: float) -> FloatArray:
+        """The same number for each row, [B]."""
+        return np.full(len(self.probs), value)
+
+    def largest(self, rank: int) -> FloatArray:
+        """The ``rank``-th largest probability, from 1 on, [B]; the smallest where there are fewer tokens."""
+        from bat.rules._select import largest  # compiled: names and parameters are checked without it
+
+        reached = min(rank, self.probs.shape[1])
+        return np.array([largest(row, reached) for row in self.probs], dtype=np.float64)
+
+    def last_reaching(self, mass: float) -> FloatArray:
+        """The probability of the last token that is needed, most likely first, to reach the mass, [B]."""
+        from bat.rules._select import probability_reaching
+
+        # Rounding can leave every sum short of a target near one; then the sums over all tokens decide.
+        if mass < _NEARLY_ALL:
+            quick = np.array([probability_reaching(row, mass) for row in self.probs], dtype=np.float64)
+            if (quick >= 0.0).all():
+                return quick
+        rank = first_reaching(self.running_sums, mass, self.positives)
+        return np.asarray(np.take_along_axis(self.descending, rank[:, None], axis=1)[:, 0])
+
+    def farthest_reaching(self, mass: float) -> FloatArray:
+        """The distance of the last token that is needed, nearest to the entropy first, [B]."""
+        rank = first_reaching(self.nearest_running_sums, mass, self.positives)
+        last = np.take_along_axis(self.nearest_first, rank[:, None], axis=1)
+        return np.asarray(np.take_along_axis(self.distances, last, axis=1)[:, 0])
+
+    @cached_property
+    def most_likely(self) -> BoolArray:  # [B, v]: one token a row; among equals, the one with the lowest id
+        return np.arange(self.probs.shape[1]) == self.probs.argmax(axis=1)[:, None]
 
     # The three questions of ``facts.Facts``, which the inverses of rules ask.
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from bat.arrays import BoolArray, FloatArray
 from bat.rules.base import Rule
 from bat.rules.facts import Facts
-from bat.rules.summary import Summary, first_reaching
+from bat.rules.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +25,11 @@ class Typical(Rule):
     plain_name: ClassVar[str] = "typical"
     quantity: ClassVar[str] = "mass"
     example: ClassVar[float] = 0.95
+    takes_tensors: ClassVar[bool] = True
 
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
-        rank = first_reaching(rows.nearest_running_sums, self.parameter, rows.positives)
-        last = np.take_along_axis(rows.nearest_first, rank[:, None], axis=1)  # [B, 1]
-        return np.asarray(rows.distances <= np.take_along_axis(rows.distances, last, axis=1))
+        return rows.distances <= rows.farthest_reaching(self.parameter).reshape(-1, 1)
 
     @classmethod
     def invert(cls, rows: Facts, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:

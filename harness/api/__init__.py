@@ -3,6 +3,8 @@
 sweeps.py       load a sweep, plan it
 running.py      run it
 runs.py         runs of a database: status, retrying
+managing.py     runs renamed, tagged, deleted, compared
+merging.py      the results of one database brought into another
 reports.py      a report as files
 results.py      results as DataFrames
 queries.py      the SQL behind them

@@ -8,7 +8,9 @@ from typing import Any
 
 from harness.report.loading import load_results
 from harness.report.results import HumanScores, Result, Results
-from harness.report.tables.cells import scores_of
+from harness.report.tables.cells import find_difference, scores_of
+from harness.report.tables.comparing import compare_sides
+from harness.scoring.differences import words
 from harness.scoring.estimates import Estimate, Interval, estimate
 from harness.store import Reader, Run
 
@@ -30,6 +32,44 @@ def estimate_rows(
             intervals: Sequence[Interval | None] = average.intervals if all_intervals else [average.main]
             rows += [(*setting, score, average.value, *_ends(interval)) for interval in intervals or [None]]
     return COLUMNS, rows
+
+
+COMPARISON_COLUMNS = (
+    *(
+        "first_run",
+        "first",
+        "second_run",
+        "second",
+        "model",
+        "split",
+        "paired",
+        "score",
+        "value",
+        "low",
+        "high",
+    ),
+    *("interval_over", "better", "blocks", "p_value", "words"),
+)
+
+
+def comparison_rows(
+    reader: Reader, runs: Sequence[Run], first: str, second: str
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """COMPARISON_COLUMNS, and a row for each pair of results and score that both have."""
+    results = load_results(reader, runs)
+    rows = []
+    for left, right in compare_sides(results, first, second).pairs:
+        sides = (left.origin, left.label, right.origin, right.label, left.model, left.split)
+        for score in dict.fromkeys(name for seed in left.seeds for name in seed.scores):
+            difference = find_difference(left, right, score)
+            if difference is None:
+                continue
+            low, high, over, _ = _ends(difference.main)
+            test = difference.sign_test
+            signs = (None, None, math.nan) if test is None else (test.better, test.blocks, test.p_value)
+            said = words(difference, first=left.label, second=right.label)
+            rows.append((*sides, difference.paired, score, difference.value, low, high, over, *signs, said))
+    return COMPARISON_COLUMNS, rows
 
 
 def _of_settings(results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estimate]]:

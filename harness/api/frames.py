@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.config.expansion import IMPORTED
 from harness.export.row_files import plain
 from harness.export.tokens import ACCEPTANCE_NAMES, rejected_tokens, token_columns
-from harness.report.names import short_name
+from harness.report.names import setting_name
 from workers.traces import decode_trace
 
-_INTEGERS = ("constraints", "seed")
-_FLOATS = ("parameter", "value", "low", "high")
+_INTEGERS = ("constraints", "seed", "better", "blocks")
+_FLOATS = ("parameter", "value", "low", "high", "p_value")
 
 # Categorical columns: many tokens share few values.
 _CATEGORICAL = ("run", "stage", "split", "model", "method", "setting", "rule", "job", "prefix")
@@ -37,21 +36,14 @@ _CONVERTED = (Decimal, dict, list, memoryview)
 
 
 def settings_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """Rows with the method, rule, parameter and constraints of a setting, plus its short name."""
+    """Rows with the method, rule, parameter and constraints of a setting, plus its name in reports."""
     rows = list(rows)
     positions = [columns.index(name) for name in ("method", "rule", "parameter", "constraints")]
-    names = [setting_name(*(row[position] for position in positions)) for row in rows]
+    cached = cache(setting_name)
+    names = [cached(*(row[position] for position in positions)) for row in rows]
     frame = with_types(pd.DataFrame(rows, columns=list(columns)))
     frame.insert(positions[0] + 1, "setting", pd.Series(names, dtype=frame["method"].dtype))
     return frame
-
-
-@cache
-def setting_name(method: str, rule: str | None, parameter: float | None, constraints: int | None) -> str:
-    """The name of a setting in reports; texts without a rule, such as human text, use their method."""
-    if rule is None:
-        return method
-    return f"{method} (imported)" if rule == IMPORTED else short_name(rule, parameter, constraints)
 
 
 def with_types(frame: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +62,7 @@ def tokens_frame(
         texts[name] = pd.Categorical(texts[name], categories=texts[name].dropna().unique())
     decoded = token_columns(traces)
     unknown = np.isnan(decoded["probability"])  # tokens of imported texts, which were sampled elsewhere
-    rejections = decoded.pop("refusals")
+    rejections = decoded.pop("rejections")
     codes = decoded.pop("acceptance")
     acceptance = pd.Categorical.from_codes(codes, categories=list(ACCEPTANCE_NAMES))
     text_of = np.repeat(np.arange(len(traces)), [len(trace) for trace in traces])

@@ -41,7 +41,7 @@ def measured_texts(reader: Reader, runs: Iterable[Run]) -> list[MeasuredText]:
             if instance.kind is InstanceKind.MEASURE and jobs and reader.done_ids(jobs) == set(jobs):
                 spec = reader.parsed_jobs(jobs[:1])[jobs[0]]
                 assert isinstance(spec, MeasureHumanText)
-                texts.append(MeasuredText(run, instance.stage, instance.model, spec.basis_sizes, jobs))
+                texts.append(MeasuredText(run, instance.stage, instance.model, spec.constraints, jobs))
     return texts
 
 
@@ -87,7 +87,7 @@ def check_constraints(numbers: Iterable[int], texts: Sequence[MeasuredText]) -> 
             listed = ", ".join(map(str, measured)) or "none"
             raise InvalidInputError(
                 f"constraints must be a number that was measured ({listed}); got {number}. Add it to "
-                "measurement.basis_sizes in the sweep."
+                "measurement.constraints in the sweep."
             )
 
 

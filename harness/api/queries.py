@@ -8,11 +8,25 @@ from typing import Any
 
 from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
+from harness.api.runs import RunName, choose_runs
 from harness.jobs import MeasureHumanText
 from harness.store import Reader
 
 # One value or several; None for all.
 Choice = str | Iterable[str] | None
+
+
+def about_runs(reader: Reader, sql: str, runs: RunName | Iterable[str | int] = None) -> str:
+    """SQL with the numbers of runs for :runs, as in named queries; default: the latest run."""
+    if ":runs" in sql:
+        return sql.replace(":runs", ", ".join(str(run.id) for run in choose_runs(reader, runs)))
+    if runs is not None:
+        raise InvalidInputError(
+            f"a query about a run must say where its number goes, as :runs; got {runs!r} for SQL without it. "
+            "Write WHERE run_id IN (:runs)."
+        )
+    return sql
+
 
 _METHOD = "coalesce(instances.method, 'human')"
 

@@ -11,7 +11,8 @@ from harness.api.runs import Database, RunName, choose_runs, reading
 from harness.api.sweeps import StepProgress
 from harness.export.run_files import check_folder
 from harness.report.parts import Report
-from harness.store import Run
+from harness.report.tables.comparing import split_sides
+from harness.store import Reader, Run
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ def write_report(
     output: str | os.PathLike[str],
     runs: RunName | Iterable[str | int] = None,
     *,
+    compare: str | Iterable[str] = (),
+    paper: bool = False,
     with_model: bool = False,
     device: str = "auto",
     force: bool = False,
@@ -37,7 +40,9 @@ def write_report(
 ) -> WrittenReport:
     """Write tables and figures of runs to a new or empty folder, as HTML, Markdown, LaTeX and CSV.
 
-    `runs` are names or numbers of runs on the same text; default: the latest run. `with_model` loads the
+    `runs` are names or numbers of runs on the same text; default: those in `compare`, or the latest run.
+    `compare` adds tables of differences: "ba-eta:eta", "tight:loose", "run1/eta:run2/eta" or "run1:run2".
+    `paper` adds the paper's numbers to a sweep that repeats none of its experiments. `with_model` loads the
     first model to add tables of next tokens and the rank of its outputs. `force` overwrites existing files.
     """
     from harness.report.building import build_report
@@ -46,11 +51,25 @@ def write_report(
     folder = Path(output)
     check_folder(folder, force=force)
     with reading(db) as reader:
-        chosen = choose_runs(reader, runs)
-        stage = progress or _silent
-        report = build_report(reader, chosen, device=device if with_model else None, stage=stage)
+        pairs = [compare] if isinstance(compare, str) else list(compare)
+        chosen = choose_runs(reader, runs or runs_in(reader, pairs) or None)
+        report = build_report(
+            reader,
+            chosen,
+            device=device if with_model else None,
+            stage=progress or _silent,
+            paper=paper,
+            compare=pairs,
+        )
         files = write_files(report, folder, force=force)
         return WrittenReport(folder / "report.html", tuple(files), tuple(chosen), report, reader.address)
+
+
+def runs_in(reader: Reader, pairs: Iterable[str]) -> list[str]:
+    """The runs that comparisons name, such as run1 and run2 in "run1/eta:run2/eta"."""
+    known = {name for run in reader.runs() for name in (run.name, str(run.id))}
+    sides = [side for pair in pairs for split in split_sides(pair) for side in split]
+    return [name for name in dict.fromkeys(side.partition("/")[0] for side in sides) if name in known]
 
 
 def _silent(title: str, total: int) -> Callable[[int], None]:

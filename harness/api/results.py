@@ -11,30 +11,28 @@ import pandas as pd
 
 from bat.errors import InvalidInputError
 from harness.api import queries
-from harness.api.estimates import estimate_rows
+from harness.api.estimates import comparison_rows, estimate_rows
 from harness.api.frames import settings_frame, to_frame, tokens_frame, with_types
 from harness.api.human_text import MeasuredText, check_constraints, curve_rows, measured_texts
 from harness.api.queries import Choice, Condition, as_list
-from harness.api.runs import RunName, choose_run, choose_runs, list_runs
-from harness.report.tables.rejection import REPLICATES, RULES
+from harness.api.runs import RunName, choose_runs, list_runs
+from harness.config import from_identity
+from harness.report.tables.rejection import REPLICATES, rules_of
 from harness.store import Reader, Run, open_reader
-
-ALL = "all"
 
 
 def open_results(db: str | os.PathLike[str], run: RunName | Iterable[str | int] = None) -> RunResults:
     """Open the results of a run as DataFrames; a sweep can be running at the same time.
 
-    `db` is a URL or the path of an SQLite file. `run` is the name or number of a run, a list of them, or
-    "all"; default: the latest run.
+    `db` is a URL or the path of an SQLite file. `run` is the name or number of a run (or NAME#NUMBER), a
+    list of them, or "all"; default: the latest run.
 
         results = harness.open_results("demo.db")
         results.scores()
     """
     reader = open_reader(db)
     try:
-        all_runs = reader.runs() or [choose_run(reader)] if run == ALL else None
-        return RunResults(reader, all_runs or choose_runs(reader, run))
+        return RunResults(reader, choose_runs(reader, run))
     except BaseException:
         reader.close()
         raise
@@ -46,6 +44,7 @@ class RunResults:
     runs()              the runs, with numbers of jobs
     scores()            a row for each setting, seed and score, with its interval
     estimates()         scores averaged over seeds, with the intervals of the report
+    compare(A, B)       differences between two settings or runs, paired where they share prefixes
     texts()             generated texts, with prefixes and human continuations
     tokens()            what happened at every generated token
     measurements()      human text, token by token, under the model
@@ -87,20 +86,26 @@ class RunResults:
         return tuple(run.id for run in self._runs)
 
     def runs(self) -> pd.DataFrame:
-        """The runs: name, when they were started, and how many jobs are done, waiting, failed..."""
+        """The runs: name, state, when they were started, the revision of their local files, their tags, and
+        how many jobs are done, waiting, failed..."""
         counts = ("done", "leased", "waiting", "failed", "total")
+        names = ("run_id", "run", "state", "created_at", "started_at", "configuration", "revision", "tags")
         rows = [
             (
                 summary.run.id,
                 summary.run.name,
+                summary.state.value,
                 summary.run.created_at,
                 summary.run.started_at,
+                summary.run.configuration_hash,
+                summary.run.revision,
+                ", ".join(summary.run.tags),
                 *(getattr(summary, name) for name in counts),
             )
             for summary in list_runs(self._reader)
             if summary.run.id in self.run_ids
         ]
-        return pd.DataFrame(rows, columns=["run_id", "run", "created_at", "started_at", *counts])
+        return pd.DataFrame(rows, columns=[*names, *counts])
 
     def scores(
         self, *, score: Choice = None, method: Choice = None, model: Choice = None, stage: Choice = None
@@ -143,6 +148,22 @@ class RunResults:
             if choice is not None:
                 frame = frame[frame[name].isin(as_list(choice))]
         return frame.reset_index(drop=True)
+
+    def compare(self, first: str, second: str, *, score: Choice = None) -> pd.DataFrame:
+        """First minus second in every score that both have, averaged over seeds, with a 95% interval.
+
+        A side is a method or setting ("tight", "eta=0.002"), one of a run ("run1/tight"), or a whole run,
+        whose methods are compared with those of the other that have the same name. `paired` says whether both
+        sides continue the same prefixes; `p_value` is that of the sign test over blocks of prefixes, and
+        `words` says what the difference shows.
+        """
+        columns, rows = comparison_rows(self._reader, self._runs, first, second)
+        frame = with_types(pd.DataFrame(rows, columns=list(columns)))
+        if score is not None:
+            names = as_list(score) or ()
+            queries.check_known("score", names, set(frame["score"]))
+            frame = frame[frame["score"].isin(names)].reset_index(drop=True)
+        return frame
 
     def texts(self, *, method: Choice = None, model: Choice = None, stage: Choice = None) -> pd.DataFrame:
         """A row for each generated text, with its prefix and how a person continued it."""
@@ -193,16 +214,15 @@ class RunResults:
     ) -> pd.DataFrame:
         """The share of human tokens that each rule rejects, along its parameter.
 
-        `rules` default to those of a report. `parameters` are for all rules, or for each by its name;
+        `rules` default to those of the sweeps. `parameters` are for all rules, or for each by its name;
         default: a grid that suits the rule. `constraints` default to all that were measured. `low` and `high`
         are a 95% interval over `replicates` resampled sets of documents, `undecided` is the share of tokens
         that no bound settles.
         """
         measured = self._measured(model, stage)
         numbers = [constraints] if isinstance(constraints, int) else constraints
-        columns, rows = curve_rows(
-            self._reader, measured, as_list(rules) or RULES, parameters, numbers, replicates=replicates
-        )
+        chosen = as_list(rules) or rules_of([from_identity(run.config) for run in self._runs])
+        columns, rows = curve_rows(self._reader, measured, chosen, parameters, numbers, replicates=replicates)
         return with_types(pd.DataFrame(rows, columns=columns))
 
     def resolutions(self) -> pd.DataFrame:
@@ -226,7 +246,7 @@ class RunResults:
         """The rows of a SELECT statement; `:name` stands for a parameter.
 
         Tables and views are described in docs/database.md. A query sees all runs of the database: select by
-        `run_id`, which every view but attempts_view has.
+        `run_id`, which every view has.
         """
         queries.check_read_only(query)
         with self._reader.query(query, parameters) as answer:

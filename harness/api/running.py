@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +17,9 @@ from harness.api.sweeps import Sweep, load_sweep
 from harness.config import SweepConfig
 from harness.driver.log import log_to_file
 from harness.driver.stopping import Stop
-from harness.planning.finished import is_finished, stored_identity
+from harness.planning.finished import SweepStart, find_start, is_finished
 from harness.status.run_status import estimate_time_left
-from harness.store import FailedJob, Progress, RetryPolicy, Store, open_store
+from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, open_store
 from harness.versions import library_versions
 
 if TYPE_CHECKING:  # these import torch and Ray
@@ -60,7 +62,7 @@ class RunOutcome:
         return {
             **{name: getattr(self, name) for name in counts},
             "unresolved": list(self.unresolved),
-            "refused": list(self.unresolvable),
+            "unresolvable": list(self.unresolvable),
             "complete": self.complete,
         }
 
@@ -87,7 +89,8 @@ def run_sweep(
                connects to a cluster; if this process is connected to Ray already, that connection is used
     workers    number of workers; default: as many as fit
     ship_code  send this project's code to the cluster
-    replan     plan again even if the sweep is done, in case models or text changed
+    replan     plan again even if the sweep is done, in case models or text of the hub changed; changes to
+               local files are always noticed, and start a new run
     progress   called about twice a second with the counts of each kind of job
     time_left  called every few seconds with the estimated seconds left, and whether it will be more, because
                no job of some kind is done yet
@@ -102,14 +105,25 @@ def run_sweep(
     say = note or _ignore
     retry = RetryPolicy(max_failures=config.resources.max_attempts)
     with open_store(db, retry=retry) as store, ExitStack() as listening:
-        identity = stored_identity(config)
-        before = store.find_run_id(config.name, identity)
-        if before is not None and not replan and is_finished(store, before):
-            return RunOutcome(before, config.name, store.address)
-        run_id = store.add_run(config.name, identity, library_versions())
+        start = find_start(store, config)
+        for sentence in start.missing:
+            say(sentence)
+        if start.run is not None and not replan and is_finished(store, start.run.id):
+            if start.later:
+                say(f"The files of this sweep are those of {start.run.label}, which is now the latest run.")
+            _keep_up(store, start, start.run)
+            return RunOutcome(start.run.id, config.name, store.address)
+        run_id = store.add_run(config.name, start.identity, library_versions(), start.inputs)
         # A sweep that fails before anything is planned, by a wrong model name for one, leaves no trace.
         listening.callback(store.forget_empty_run, run_id)
         log = log_to_file(store.address, config.name)
+        for sentence in start.changes:
+            say(sentence)
+        if start.earlier is not None and start.changes:
+            say(
+                f"Starting a new run, {config.name}#{run_id}, which shares the jobs that did not change. "
+                f"{start.earlier.label} keeps its results."
+            )
         say(f"Run {config.name!r} in {store.address}, log in {log}")
         if stop is None:
             stop = listening.enter_context(Stop().listening(lambda: say(_STOPPING)))
@@ -128,6 +142,14 @@ def run_sweep(
             log=log,
             **counts,
         )
+
+
+def _keep_up(store: Store, start: SweepStart, run: Run) -> None:
+    """Record what was seen of the files of a finished run, and that it is the one that is current now."""
+    if start.inputs != run.inputs and not start.missing:
+        store.record_inputs(run.id, start.inputs)
+    if start.later:
+        store.touch_run(run.id)
 
 
 @dataclass
@@ -168,27 +190,55 @@ def _drive(
     note: Callable[[str], None],
 ) -> Summary:
     """Run the jobs that are left. On return, workers and Ray are released."""
-    step("Loading libraries")
-    # Imported late: these need torch and Ray, and a finished sweep does not.
+    step("Loading Ray")
+    # Imported late: a finished sweep needs none of this.
     from harness.driver.cluster import connected, make_pool
-    from harness.driver.driver import Driver
-    from harness.planning.materials import Materials
 
     with ExitStack() as connection:
 
         def start_pool() -> Pool:
-            # Started late: a finished sweep needs no workers.
             local = cluster.address == "local"
             step("Starting Ray" if local else f"Connecting to {cluster.address}")
             connection.enter_context(connected(cluster.address, ship_code=cluster.ship_code))
             pool = make_pool(config.resources, cluster.workers, note)
-            step("Starting workers")
+            connection.callback(pool.close)
             return pool
 
+        # Starting takes most of its time in other processes: Ray's servers, and workers that import torch.
+        # Meanwhile, this one imports torch itself and plans.
+        loading = _import_in_background("harness.driver.driver")
+        pool = start_pool() if _has_open_jobs(store, run_id) else None
+        step("Loading libraries")
+        loading.join()
+        from harness.driver.driver import Driver
+        from harness.planning.materials import Materials
+
+        def get_pool() -> Pool:
+            started = pool or start_pool()
+            step("Waiting for workers")
+            return started
+
         step("Planning")
-        materials = Materials(config)
-        driver = Driver(store, run_id, materials, start_pool, report=report, stop=stop, note=note)
+        driver = Driver(store, run_id, Materials(config), get_pool, report=report, stop=stop, note=note)
         return driver.run()
+
+
+def _has_open_jobs(store: Store, run_id: int) -> bool:
+    """Whether a run certainly needs workers: it is new, or has jobs that are not done and not failed."""
+    counts = store.progress(run_id)
+    return not counts or any(kind.open for kind in counts)
+
+
+def _import_in_background(module: str) -> threading.Thread:
+    """Import a module in a thread; if that fails, importing it again says why."""
+
+    def load() -> None:
+        with suppress(Exception):
+            import_module(module)
+
+    thread = threading.Thread(target=load, name=f"import {module}")
+    thread.start()
+    return thread
 
 
 def _ignore(text: str) -> None:

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
 from harness.jobs import JobKind
-from harness.status import run_status
+from harness.status import run_list, run_status
 from harness.status.failures import FailedJobError, find_failed
-from harness.status.run_status import RunStatus, RunSummary
+from harness.status.run_list import RunSummary
+from harness.status.run_status import RunStatus
 from harness.store import Reader, Run, open_reader, open_store
 
 # A URL, the path of an SQLite file, or a database that is open already.
 Database = str | os.PathLike[str] | Reader
 
-# The name of a run, its number, or None for the latest run.
+# The name of a run (the latest one of that name), its number, NAME#NUMBER, or None for the latest run.
 RunName = str | int | None
+
+ALL = "all"  # every run of a database
 
 _SHORTEST_ID = 6  # minimum number of digits of a job id
 _BATCH = 500  # jobs per transaction, so that a running sweep does not wait long
@@ -28,13 +31,13 @@ _BATCH = 500  # jobs per transaction, so that a running sweep does not wait long
 def list_runs(db: Database) -> list[RunSummary]:
     """List the runs of a database with their numbers of jobs, the latest run first."""
     with reading(db) as reader:
-        return run_status.list_runs(reader)
+        return run_list.list_runs(reader)
 
 
 def get_status(db: Database, run: RunName = None) -> RunStatus:
     """Return the status of a run: jobs by stage, rates, workers, errors. `str()` gives it in a sentence.
 
-    `run` is its name or number; default: the latest run. A running sweep is not blocked.
+    `run` is its name, its number or NAME#NUMBER; default: the latest run. A running sweep is not blocked.
     """
     with reading(db) as reader:
         return run_status.gather(reader, choose_run(reader, run))
@@ -86,7 +89,7 @@ def retry_failed(
 
 
 def choose_run(reader: Reader, run: RunName = None) -> Run:
-    """The run with that number or name; default: the latest run."""
+    """The run with that number, or the latest run of that name; NAME#NUMBER is exact. Default: the latest."""
     if run is None:
         runs = reader.runs()
         if not runs:
@@ -99,11 +102,24 @@ def choose_run(reader: Reader, run: RunName = None) -> Run:
         by_number = reader.find_run(int(run))  # takes precedence over a run whose name is a number
         if by_number is not None:
             return by_number
+    if isinstance(run, str) and "#" in run:
+        return _choose_labelled(reader, run)
     return reader.get_run(run)
 
 
+def _choose_labelled(reader: Reader, label: str) -> Run:
+    name, _, number = label.rpartition("#")
+    run = reader.find_run(int(number)) if number.isdecimal() else None
+    if run is None or name not in ("", run.name):
+        labels = ", ".join(run.label for run in reader.runs()) or "none"
+        raise InvalidInputError(f"there is no run {label!r} in {reader.address}. Its runs: {labels}.")
+    return run
+
+
 def choose_runs(reader: Reader, runs: RunName | Iterable[str | int] = None) -> list[Run]:
-    """The runs with those numbers or names, each once; default: the latest run."""
+    """The runs with those numbers or names, each once, or "all"; default: the latest run."""
+    if runs == ALL:
+        return reader.runs() or [choose_run(reader)]
     names: Iterable[RunName] = [runs] if runs is None or isinstance(runs, str | int) else runs
     chosen = [choose_run(reader, name) for name in names] or [choose_run(reader)]
     return list({run.id: run for run in chosen}.values())
@@ -142,7 +158,7 @@ def _select(failed: Sequence[FailedJobError], ids: Sequence[str], name: str) -> 
         if not matches:
             raise InvalidInputError(
                 f"no failed job of run {name!r} has an id that begins with {beginning!r}. "
-                "See: bat-harness query --name failures"
+                f"See: bat-harness query --name failures --run {name}"
             )
         if len(matches) > 1:
             raise InvalidInputError(

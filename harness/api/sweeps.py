@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.runs import Database, reading
 from harness.config import SweepConfig, load_config, parse_config
-from harness.planning.finished import stored_identity
+from harness.planning.finished import find_start
 from harness.store import NoStoreError, Reader
 
 if TYPE_CHECKING:  # these import transformers
@@ -52,6 +52,7 @@ class SweepPlan:
     unresolved: tuple[str, ...]  # settings whose parameter results will decide, one for each seed
     unresolvable: Mapping[str, str]  # parameters that results cannot decide, and why
     calibrated: bool  # whether times were estimated
+    changes: tuple[str, ...] = ()  # local files that changed since the latest run, in sentences
 
     @property
     def jobs(self) -> int:
@@ -88,7 +89,8 @@ class SweepPlan:
             "work": [asdict(row) for row in self.work],
             "totals": totals(self.work),
             "unresolved": list(self.unresolved),
-            "refused": dict(self.unresolvable),
+            "unresolvable": dict(self.unresolvable),
+            "changes": list(self.changes),
         }
 
 
@@ -111,7 +113,7 @@ def plan_sweep(
     begin = progress or _silent
     materials = Materials(config)
     planned = begin("Planning", 1)
-    plan, done = _make_plan(config, materials, db)
+    plan, done, changes = _make_plan(config, materials, db)
     later = later_jobs(materials, plan)
     planned(1)
     rates = {}
@@ -125,30 +127,37 @@ def plan_sweep(
         unresolved=tuple(str(instance.setting) for instance in plan.awaiting),
         unresolvable=plan.unresolvable,
         calibrated=calibrate,
+        changes=changes,
     )
 
 
-def _make_plan(config: SweepConfig, materials: Materials, db: Database | None) -> tuple[Plan, set[str]]:
-    """The plan as far as results in the database resolve it, and the ids of jobs that are done there."""
+_Planned = tuple["Plan", set[str], tuple[str, ...]]
+
+
+def _make_plan(config: SweepConfig, materials: Materials, db: Database | None) -> _Planned:
+    """The plan as far as results in the database resolve it, the ids of jobs that are done there, and what
+    has changed since the latest run."""
     from harness.planning.planner import make_plan
 
     if db is None:
-        return make_plan(config, materials), set()
+        return make_plan(config, materials), set(), ()
     try:
         with reading(db) as reader:
             return _plan_from(reader, config, materials)
     except NoStoreError:  # a run would create it
-        return make_plan(config, materials), set()
+        return make_plan(config, materials), set(), ()
 
 
-def _plan_from(reader: Reader, config: SweepConfig, materials: Materials) -> tuple[Plan, set[str]]:
+def _plan_from(reader: Reader, config: SweepConfig, materials: Materials) -> _Planned:
     from harness.planning.planner import make_plan
 
-    run = reader.find_run(config.name)
-    same = run is not None and run.config == stored_identity(config)
-    resolutions = reader.resolutions(run.id) if run is not None and same else []
+    start = find_start(reader, config)
+    resolutions = reader.resolutions(start.run.id) if start.run is not None else []
     plan = make_plan(config, materials, reader, resolutions)
-    return plan, reader.done_ids([job.id for _, job in plan.jobs])
+    changes = start.changes
+    if start.earlier is not None and changes:
+        changes = (*changes, f"`run` will start a new run; {start.earlier.label} keeps its results.")
+    return plan, reader.done_ids([job.id for _, job in plan.jobs]), changes
 
 
 def _silent(title: str, total: int) -> Callable[[int], None]:

@@ -11,12 +11,13 @@ A command NAME is in NAME.py; where it draws more than a few lines, in NAME_view
     run.py           bat-harness run
     status.py        bat-harness status (status_view.py)
     retry.py         bat-harness retry
+    runs.py          bat-harness runs list, rename, tag, untag, delete, diff
     report.py        bat-harness report (report_view.py)
     trace.py         bat-harness trace
     query.py         bat-harness query (query_view.py)
     export.py        bat-harness export
     doctor.py        bat-harness doctor
-    database.py      bat-harness db migrate, version, check
+    database.py      bat-harness db migrate, version, check, merge
 
     options.py       options that several commands share, and the runs that they name
     console.py       output, progress, tables, exit codes

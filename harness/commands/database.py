@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.commands import options
-from harness.commands.console import ExitCode, get_console, plain_table
+from harness.commands.console import ExitCode, get_console, plain_table, stages
+
+if TYPE_CHECKING:
+    from harness.api.merging import MergeOutcome
+
+_SHOWN = 5  # jobs and parameters that differ
 
 
 def migrate(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Json = False) -> None:
@@ -37,6 +43,61 @@ def migrate(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Js
         typer.echo(f"Nothing to do: the schema version is already {after}.")
     else:
         typer.echo(f"Migrated the schema from version {before} to {after}.")
+
+
+def merge(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", show_default=False, help="The database to read: a URL or file.")
+    ],
+    db: options.Database = options.DEFAULT_DATABASE,
+    as_json: options.Json = False,
+) -> None:
+    """Bring the runs and results of a database into another one (--db).
+
+    Each may be SQLite or PostgreSQL. The source is not changed; the target is
+    created if it does not exist. Results that are in both are kept once. If two
+    results of a job differ, the target's is kept, and the exit code is 1. If it is
+    interrupted, repeat it to complete it.
+
+    Examples:
+
+        bat-harness db merge cluster.db --db results.db
+        bat-harness db merge results.db --db postgresql://me@server/results
+    """
+    from harness.api.merging import merge_databases
+
+    with stages(transient=True) as stage:
+        outcome = merge_databases(source, db, progress=stage)
+    if as_json:
+        typer.echo(json.dumps(outcome.as_record(), indent=2))
+    else:
+        for line in _merged(outcome):
+            typer.echo(line)
+    if outcome.counts.differing or outcome.counts.unequal_parameters:
+        raise typer.Exit(ExitCode.MISTAKE)
+
+
+def _merged(outcome: MergeOutcome) -> list[str]:
+    from harness.words import counted
+
+    counts = outcome.counts
+    lines = [
+        f"{outcome.source} is merged into {outcome.target}: {counted(counts.runs, 'new run')}, "
+        f"{counted(counts.jobs, 'new job')}, {counted(counts.results, 'new result')}; "
+        f"{counted(counts.present, 'result')} in both."
+    ]
+    if counts.leased:
+        lines.append(
+            f"{counted(counts.leased, 'job')} left to the drivers that work on them in the target. Repeat "
+            "the command later if they are not done there."
+        )
+    if counts.differing:
+        jobs = counted(len(counts.differing), "job")
+        shown = ", ".join(job_id[:12] for job_id in counts.differing[:_SHOWN])
+        lines.append(f"{jobs} with different results; those of {outcome.target} are kept: {shown}")
+    for parameter in counts.unequal_parameters[:_SHOWN]:
+        lines.append(f"Resolved to different values, of which the target's is kept: {parameter}")
+    return lines
 
 
 def version(db: options.Database = options.DEFAULT_DATABASE, as_json: options.Json = False) -> None:

@@ -84,6 +84,10 @@ Database = Annotated[
 ]
 RunName = Annotated[
     str | None,
-    typer.Argument(metavar="RUN", show_default=False, help="Name or number of a run; default: the latest."),
+    typer.Argument(
+        metavar="RUN",
+        show_default=False,
+        help="Name or number of a run, or NAME#NUMBER; default: the latest.",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

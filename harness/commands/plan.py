@@ -53,6 +53,8 @@ def plan(
         return
     console = get_console()
     console.print(_table(made.work, workers))
+    for line in made.changes:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for line in _notes(made, workers):
         console.print(line, highlight=False)
     for name, reason in made.unresolvable.items():

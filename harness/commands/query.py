@@ -30,6 +30,16 @@ def query(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Run a named query instead.")
     ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            show_default=False,
+            help="The run that a named query is about: its name, number or NAME#NUMBER, or all; default: the "
+            "latest. In SQL of your own, :runs stands for its number.",
+        ),
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the named queries with their SQL.")] = False,
     output_format: Annotated[
         str | None,
@@ -59,26 +69,27 @@ def query(
     """Query the database with SQL, or run a named query.
 
     Queries are read-only and do not block a running sweep. Tables and views are
-    described in docs/database.md. Results of any size are streamed.
+    described in docs/database.md. A named query is about one run, or all; every view
+    has the columns run_id and run. Results of any size are streamed.
 
     Examples:
 
-        bat-harness query --name scores
+        bat-harness query --name scores --run demo
         bat-harness query "SELECT * FROM scores_view" --output scores.parquet
     """
+    from harness.api.queries import about_runs
     from harness.export.row_files import STREAMED, check_absent, write_rows
     from harness.store import open_reader
-    from harness.store.queries import get_query
     from harness.words import counted
 
     if listing:
         _list_queries(as_json=as_json)
         return
-    statement = _choose(sql, None if name is None else get_query(name).sql)
+    statement = _choose(sql, name)
     chosen = "json" if as_json else _choose_format(output_format, output)
     if output is not None:
         check_absent(output, force=force)
-    with open_reader(db) as reader, reader.query(statement) as answer:
+    with open_reader(db) as reader, reader.query(about_runs(reader, statement, run)) as answer:
         if chosen == "table":
             _print_table(answer, limit or _TABLE_ROWS)
             return
@@ -92,20 +103,22 @@ def query(
     Console(stderr=True, highlight=False).print(f"{output}: {counted(count, 'row')}", style="dim")
 
 
-def _choose(sql: str | None, named: str | None) -> str:
+def _choose(sql: str | None, name: str | None) -> str:
     from bat.errors import InvalidInputError
     from harness.api.queries import check_read_only
+    from harness.store.queries import get_query
 
-    if sql is None and named is None:
+    if name is not None and sql is None:
+        return get_query(name).sql
+    if sql is None:
         raise InvalidInputError(
             "a query is required: write SQL, or choose a named query with --name. "
             "List the named queries with: bat-harness query --list"
         )
-    if sql is not None and named is not None:
+    if name is not None:
         raise InvalidInputError("a query must be SQL or --name; got both. Leave one out.")
-    statement = sql or named or ""
-    check_read_only(statement)
-    return statement
+    check_read_only(sql)
+    return sql
 
 
 def _choose_format(requested: str | None, output: Path | None) -> str:

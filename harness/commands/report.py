@@ -32,10 +32,28 @@ def report(
         typer.Argument(
             metavar="RUN",
             show_default=False,
-            help="Names or numbers of runs on the same text; default: the latest run.",
+            help="Names or numbers of runs on the same text; default: those in --compare, or the latest run.",
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compare",
+            metavar="A:B",
+            show_default=False,
+            help="Compare two settings or runs. A side is a method or setting (eta, 'eta=0.002'), one of a "
+            "run (run1/eta), or a whole run. Repeatable.",
+        ),
+    ] = None,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="Show the paper's numbers, and list its parts that are missing, even if the sweep repeats "
+            "none of its experiments.",
+        ),
+    ] = False,
     with_model: Annotated[
         bool,
         typer.Option(
@@ -54,16 +72,30 @@ def report(
     listed with the command that would produce them. A sweep may be running: what
     is scored so far is reported.
 
+    --compare takes differences: paired where both sides continue the same
+    prefixes, otherwise not paired, and the report says so.
+
     Examples:
 
         bat-harness report --output report
         bat-harness report demo --output demo-report --with-model --force
+        bat-harness report demo --compare ba-eta:eta --output report
+        bat-harness report --compare run1/eta:run2/eta --output report
+        bat-harness report run1 run2 --compare run1:run2 --output report
     """
     from harness.api.reports import write_report
 
     with stages(transient=True) as stage:
         written = write_report(
-            db, output, runs, with_model=with_model, device=device, force=force, progress=stage
+            db,
+            output,
+            runs,
+            compare=compare or (),
+            paper=paper,
+            with_model=with_model,
+            device=device,
+            force=force,
+            progress=stage,
         )
     made = written.report
     if as_json:
@@ -87,9 +119,8 @@ def report(
 def _print_summary(console: Console, made: Report) -> None:
     from harness.commands.report_view import print_table
 
-    for name in ("comparison", "differences", "imported"):
-        table = _find_table(made, name)
-        if table is not None:
+    for table in _tables(made):
+        if table.name in ("comparison", "differences", "imported") or table.name.startswith("compare"):
             print_table(console, table)
             console.print()
     if made.missing:
@@ -106,21 +137,17 @@ def _print_missing(console: Console, missing: Sequence[Missing]) -> None:
     console.print(f"Left out for lack of data: {parts} ({shown}{rest}). The page says how to produce them.\n")
 
 
-def _find_table(made: Report, name: str) -> Table | None:
+def _tables(made: Report) -> list[Table]:
     from harness.report.parts import Table
 
-    for section in made.sections:
-        for part in section.parts:
-            if isinstance(part, Table) and part.name == name:
-                return part
-    return None
+    return [part for section in made.sections for part in section.parts if isinstance(part, Table)]
 
 
 def _next_commands(runs: Sequence[str], address: str, made: Report) -> list[str]:
     """Three commands to try next."""
     choice = " ".join(f"--run {run}" for run in runs)
     lines = ["Try next:"]
-    comparison = _find_table(made, "comparison")
+    comparison = next((table for table in _tables(made) if table.name == "comparison"), None)
     if comparison is not None:
         row, column = comparison.rows[0].label, comparison.columns[1]
         lines.append(f"  {program_name()} trace comparison '{row}' '{column}' {choice} --db {address}")

@@ -45,7 +45,8 @@ def run(
     replan: Annotated[
         bool,
         typer.Option(
-            "--replan", help="Plan again even if the sweep is done, in case models or text changed."
+            "--replan",
+            help="Plan again even if the sweep is done, in case models or text of the hub changed.",
         ),
     ] = False,
     as_json: options.Json = False,

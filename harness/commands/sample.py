@@ -202,11 +202,11 @@ def _record(
                 "probability": piece.probability,
                 "threshold": None if math.isnan(piece.threshold) else piece.threshold,
                 "accepted": piece.acceptance.name.lower(),
-                "refused": [{"id": token, "text": name(token)} for token in piece.rejected],
+                "rejected": [{"id": token, "text": name(token)} for token in piece.rejected],
             }
             for piece in continuation.pieces
         ],
-        "refusals": [
+        "rejections": [
             {
                 "before_token": rejection.position + 1,
                 "id": rejection.token,

@@ -13,16 +13,16 @@ from rich.console import Console
 
 from harness.commands import options
 from harness.commands.console import ExitCode, get_console
+from harness.commands.runs import list_ as list_runs
 
 if TYPE_CHECKING:
     from harness.status.run_status import RunStatus
-    from harness.store import Reader
 
 
 def status(
     run: options.RunName = None,
     db: options.Database = options.DEFAULT_DATABASE,
-    runs: Annotated[bool, typer.Option("--runs", help="List all runs.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List all runs, as `runs list` does.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")] = False,
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How often --watch refreshes.")
@@ -43,10 +43,10 @@ def status(
     from harness.api.runs import choose_run, get_status
     from harness.store import open_reader
 
+    if runs:
+        list_runs(db, as_json)
+        return
     with open_reader(db) as reader:
-        if runs:
-            _list_runs(reader, as_json=as_json)
-            return
         chosen = choose_run(reader, run)
 
         def look() -> RunStatus:
@@ -94,32 +94,6 @@ def _watch(look: Callable[[], RunStatus], interval: float, address: str, *, as_j
         return current
 
 
-def _list_runs(reader: Reader, *, as_json: bool) -> None:
-    from harness.api.runs import list_runs
-    from harness.commands.status_view import runs_table
-
-    summaries = list_runs(reader)
-    if as_json:
-        records = [
-            {
-                "id": summary.run.id,
-                "name": summary.run.name,
-                "created_at": summary.run.created_at.isoformat(),
-                "started_at": summary.run.started_at.isoformat(),
-                **{
-                    state: getattr(summary, state)
-                    for state in ("done", "leased", "waiting", "failed", "total")
-                },
-            }
-            for summary in summaries
-        ]
-        typer.echo(json.dumps(records, indent=2))
-    elif summaries:
-        get_console().print(runs_table(summaries))
-    else:
-        typer.echo(f"{reader.address} has no run yet.")
-
-
 def _record(current: RunStatus) -> dict[str, Any]:
     from harness.status.run_status import say
 
@@ -139,6 +113,7 @@ def _record(current: RunStatus) -> dict[str, Any]:
         ],
         "rates": [asdict(rate) for rate in current.rates],
         "rates_over_seconds": current.rates_over_seconds,
+        "time_use": [{"kind": kind, **use.to_json()} for kind, use in current.time_use],
         "workers": [
             {**asdict(worker), "since": None if worker.since is None else worker.since.isoformat()}
             for worker in current.workers

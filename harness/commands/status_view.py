@@ -11,13 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.commands.console import plain_table
-from harness.status.run_status import RunState, RunStatus, RunSummary, StageCounts, say
-from harness.store import LeaseOwner, Resolution
+from harness.jobs import sha256_of
+from harness.status.run_list import RunSummary
+from harness.status.run_status import RunState, RunStatus, StageCounts, say
+from harness.store import LeaseOwner, Resolution, Run
 from harness.words import counted, duration, moment
 
 _WIDE = 100  # columns of a terminal that has room for bars
 _LINES = 5  # errors and parameters shown; a query shows the others
 _WORKERS = 16
+_DIGITS = 8  # of hashes: enough to tell the runs of a database apart
 
 _STYLES = {
     RunState.RUNNING: "bold cyan",
@@ -44,28 +47,51 @@ def render(status: RunStatus, address: str, width: int) -> Group:
         parts += ["", _errors(status)]
     if status.rates:
         parts += ["", _rates(status)]
+    if status.time_use:
+        parts += ["", _time_use(status)]
     if status.workers:
         parts += ["", _workers(status)]
     if status.owners:
         parts += ["", _owners(status.owners)]
     if status.resolutions:
-        parts += ["", _parameters(status.resolutions)]
+        parts += ["", _parameters(status)]
     return Group(*parts)
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Table:
-    """Draw a list of runs."""
+    """Draw a list of runs, with what tells those of one name apart."""
     table = plain_table()
-    for name in ("run", "name", "started"):
-        table.add_column(name, justify="right" if name == "run" else "left")
-    for name in ("done", "leased", "waiting", "failed"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("run", justify="right", no_wrap=True)
+    table.add_column("name", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("started", no_wrap=True)
+    table.add_column("done", justify="right", no_wrap=True)
+    table.add_column("failed", justify="right", no_wrap=True)
+    table.add_column("config", no_wrap=True)
+    table.add_column("files", no_wrap=True)
+    table.add_column("tags", overflow="fold")
     for summary in runs:
         run = summary.run
-        numbers = [_number(getattr(summary, state), state) for state in ("leased", "waiting", "failed")]
-        done = f"{summary.done:,} of {summary.total:,}"
-        table.add_row(str(run.id), run.name, moment(run.started_at), done, *numbers)
+        table.add_row(
+            str(run.id),
+            run.name,
+            Text(summary.state.value, _STYLES.get(summary.state, _INCOMPLETE)),
+            moment(run.started_at),
+            f"{summary.done:,} of {summary.total:,}",
+            _number(summary.failed, "failed"),
+            run.configuration_hash[:_DIGITS],
+            _short_revision(run) or Text("-", "dim"),
+            ", ".join(run.tags),
+        )
     return table
+
+
+def _short_revision(run: Run) -> str:
+    """The content of the local files of a run, in a few digits: one digest for all of them."""
+    revisions = [entry.revision.removeprefix("sha256:") for entry in run.inputs]
+    if len(revisions) > 1:
+        return sha256_of(revisions)[:_DIGITS]
+    return revisions[0][:_DIGITS] if revisions else ""
 
 
 def _stages(status: RunStatus, *, with_bars: bool) -> Table:
@@ -110,6 +136,20 @@ def _rates(status: RunStatus) -> Table:
     return table
 
 
+def _time_use(status: RunStatus) -> Table:
+    """What the workers' time went into: whether models, and the GPUs they are on, wait for cores."""
+    table = plain_table()
+    table.add_column("time of workers", no_wrap=True)
+    for name in ("model runs", "proposing", "model waits", "settling", "in flight"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, use in status.time_use:
+        whole = max(use.forward + use.propose + use.waiting, 1e-9)
+        shares = (use.forward / whole, use.propose / whole, use.waiting_share)
+        settling = duration(use.settle)  # beside the model or not, so no share
+        table.add_row(kind.value, *(f"{share:.0%}" for share in shares), settling, f"{use.batches_in_flight}")
+    return table
+
+
 def _workers(status: RunStatus) -> Table:
     now = datetime.now(UTC)
     table = plain_table()
@@ -127,7 +167,7 @@ def _workers(status: RunStatus) -> Table:
     rest = len(workers) - _WORKERS
     if rest > 0:
         # Below the table, because it would wrap at every word in the first column.
-        table.caption, table.caption_justify = f"and {rest:,} more: bat-harness query --name workers", "left"
+        table.caption, table.caption_justify = f"and {rest:,} more: {_query(status, 'workers')}", "left"
     return table
 
 
@@ -160,12 +200,13 @@ def _errors(status: RunStatus) -> Table:
         table.add_row(Text(f"{group.count:,}", "bold red"), kinds, Text(group.error))
     rest = len(status.errors) - _LINES
     if rest > 0:
-        more = f"and {counted(rest, 'other error')}: bat-harness query --name failures"
+        more = f"and {counted(rest, 'other error')}: {_query(status, 'failures')}"
         table.add_row("", "", Text(more, "dim"))
     return table
 
 
-def _parameters(resolutions: Sequence[Resolution]) -> Table:
+def _parameters(status: RunStatus) -> Table:
+    resolutions: Sequence[Resolution] = status.resolutions
     table = plain_table()
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("resolved parameter")
@@ -175,5 +216,9 @@ def _parameters(resolutions: Sequence[Resolution]) -> Table:
         table.add_row(shown, Text.assemble(resolution.parameter, (f"\n{resolution.how}", "dim")))
     rest = len(resolutions) - _LINES
     if rest > 0:
-        table.add_row("", Text(f"and {rest:,} earlier: bat-harness query --name resolutions", "dim"))
+        table.add_row("", Text(f"and {rest:,} earlier: {_query(status, 'resolutions')}", "dim"))
     return table
+
+
+def _query(status: RunStatus, name: str) -> str:
+    return f"bat-harness query --name {name} --run {status.run.label}"

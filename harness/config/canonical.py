@@ -11,6 +11,10 @@ from harness.config.loading import parse_config
 from harness.config.schema import SweepConfig
 from harness.config.sections import Added, Enters, Section, Unordered
 
+_CURRENT_NAMES = {
+    old: new for section in Section.__subclasses__() for old, new in section.former_names().items()
+}
+
 
 def run_identity(config: SweepConfig) -> dict[str, Any]:
     """Everything in a sweep except how the work is done, as JSON values. Equal if one run resumes another.
@@ -25,7 +29,7 @@ def run_identity(config: SweepConfig) -> dict[str, Any]:
         plain["seeds"] = sorted(config.seeds_of(stage))
         plain["split"] = None if stage.kind == "measure" else stage.text_split
     for method, plain in zip(config.methods, identity["methods"], strict=True):
-        numbers = [number for number in method.basis_sizes if number is not None]
+        numbers = [number for number in method.constraint_counts if number is not None]
         plain |= {"name": method.title, "constraints": sorted(numbers)}
     for model, plain in zip(config.models, identity["models"], strict=True):
         plain["label"] = model.title
@@ -51,7 +55,9 @@ def _without_empty(value: Any) -> Any:
             kept = {key: _without_empty(entry) for key, entry in value.items()}
             may_be_empty = ("statistics", "basis_sizes")  # an empty list is not their default
             return {
-                key: entry for key, entry in kept.items() if key in may_be_empty or entry not in (None, [])
+                _CURRENT_NAMES.get(key, key): entry
+                for key, entry in kept.items()
+                if key in may_be_empty or entry not in (None, [])
             }
         case list() | tuple():
             return [_without_empty(entry) for entry in value]
@@ -66,6 +72,7 @@ def to_yaml(config: SweepConfig) -> str:
 
 def _canonical(section: Section) -> dict[str, Any]:
     kept = {}
+    stored_names = {new: old for old, new in section.former_names().items()}
     for field in type(section).model_fields:
         value = getattr(section, field)
         outside = isinstance(value, Section) and value.enters is Enters.NOTHING
@@ -73,7 +80,8 @@ def _canonical(section: Section) -> dict[str, Any]:
         if outside or unset or section.enters_of(field) is Enters.NOTHING:
             continue
         plain = _plain(value)
-        kept[field] = sorted(plain) if Unordered in section.marks_of(field) else plain
+        name = stored_names.get(field, field)
+        kept[name] = sorted(plain) if Unordered in section.marks_of(field) else plain
     return kept
 
 

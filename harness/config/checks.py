@@ -201,14 +201,14 @@ def _missing(config: SweepConfig, index: int, model: str, method: Method) -> Ite
         )
     match = method.parameter.match
     methods = [method] if match is None else [method, get_reference(config, match)]
-    numbers = {number for involved in methods for number in involved.basis_sizes if number is not None}
+    numbers = {number for involved in methods for number in involved.constraint_counts if number is not None}
     for constraints in sorted(numbers):
-        measured = config.measurement.basis_sizes
+        measured = config.measurement.constraints
         if constraints not in measured:
             yield Problem(
                 ("methods", [other.title for other in config.methods].index(title)),
                 f"its parameter needs rejection rates with {constraints} constraints, but "
-                f"measurement.basis_sizes is {list(measured)}. Add {constraints} to it.",
+                f"measurement.constraints is {list(measured)}. Add {constraints} to it.",
             )
 
 

@@ -248,7 +248,7 @@ def settings(config: SweepConfig, stage: Stage, model: str, method: Method) -> l
     """List the settings of a method in a stage, for a model."""
     return [
         Setting(method.rule, parameter, constraints)
-        for constraints in method.basis_sizes
+        for constraints in method.constraint_counts
         for parameter in _parameters(config, stage, model, method)
     ]
 

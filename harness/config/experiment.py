@@ -11,10 +11,11 @@ from harness.config.sections import (
     DISTINCT,
     Added,
     AtLeastTwo,
-    BasisSizes,
+    ConstraintCounts,
     Dtype,
     Enters,
     Fallback,
+    Formerly,
     Label,
     Natural,
     Positive,
@@ -136,7 +137,7 @@ class Measurement(Section):
     per_document: Positive = 4
     """Maximum number of tokens per document, because tokens of the same document are correlated."""
 
-    basis_sizes: BasisSizes = (DEFAULT_CONSTRAINTS,)
+    constraints: Annotated[ConstraintCounts, Formerly("basis_sizes")] = (DEFAULT_CONSTRAINTS,)
     """The numbers of constraints for which basis-aware rules are measured. Each adds one linear program per
     token."""
 

@@ -121,7 +121,7 @@ class Method(Section):
         return get_rule_form(self.rule)
 
     @property
-    def basis_sizes(self) -> tuple[int | None, ...]:
+    def constraint_counts(self) -> tuple[int | None, ...]:
         """The numbers of constraints it is run with; a single None for a plain rule."""
         if not self.rule_class.basis_aware:
             return (None,)

@@ -11,7 +11,10 @@ import warnings
 from pathlib import Path
 
 from harness.config.schema import SweepConfig
-from workers.names import BUILT_IN_NAMES
+from workers.names import BUILT_IN_CORPORA, EMBEDDED_MODEL_NAMES, FAKE_MODEL
+
+# Never a path, although a folder may have the same name.
+_BUILT_IN = (*BUILT_IN_CORPORA, *EMBEDDED_MODEL_NAMES, FAKE_MODEL)
 
 
 class SweepPathWarning(UserWarning):
@@ -24,7 +27,7 @@ def resolve_paths(config: SweepConfig, sweep: Path) -> SweepConfig:
         return config
 
     def resolve(key: str, name: str) -> str:
-        if name in BUILT_IN_NAMES or ":" in name or name.startswith("~") or os.path.isabs(name):
+        if name in _BUILT_IN or ":" in name or name.startswith("~") or os.path.isabs(name):
             return name
         beside = sweep.parent / name
         if beside.exists():

@@ -53,6 +53,10 @@ class Resources(Section):
     num_gpus: Annotated[float, Field(ge=0)] = 0
     """GPUs per worker; a fraction lets workers share a GPU. With 0, workers run on CPU."""
 
+    batches_in_flight: Literal["auto"] | Positive = "auto"
+    """Batches of texts that a worker generates side by side: while the model runs one, the cores solve the
+    programs of another. Each needs memory for its keys and values. auto: 2 on a GPU, 1 on CPU."""
+
     workers: Literal["auto"] | Positive = "auto"
     """Number of workers; auto: as many as the cluster has resources for."""
 

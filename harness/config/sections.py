@@ -10,11 +10,12 @@ Every key belongs to one of three groups (`Enters`):
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bat.acceptance import Fallback as Fallback
 from bat.solvers import SOLVER_NAMES, check_solver
@@ -43,6 +44,14 @@ class Added:
     be resumed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Formerly:
+    """Marks a key that was renamed: sweeps may still use the old name, and identities keep it, so older runs
+    can be resumed."""
+
+    name: str
+
+
 class Section(BaseModel):
     """A section of a sweep: frozen, without unknown keys, and values keep their type."""
 
@@ -67,6 +76,27 @@ class Section(BaseModel):
         """Return the group of a field: its own mark or, by default, that of the section."""
         return next((mark for mark in cls.marks_of(field) if isinstance(mark, Enters)), cls.enters)
 
+    @classmethod
+    def former_names(cls) -> dict[str, str]:
+        """The old names of renamed fields, each with the field's name."""
+        return {
+            mark.name: field
+            for field in cls.model_fields
+            for mark in cls.marks_of(field)
+            if isinstance(mark, Formerly)
+        }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename(cls, data: Any) -> Any:
+        former = cls.former_names()
+        if not isinstance(data, Mapping) or former.keys().isdisjoint(data):
+            return data
+        for old, new in former.items():
+            if old in data and new in data:
+                raise ValueError(f"{new!r} and its old name {old!r} must not both be set; keep {new!r}")
+        return {former.get(key, key): value for key, value in data.items()}
+
 
 def _distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
     duplicates = [value for index, value in enumerate(values) if value in values[:index]]
@@ -90,18 +120,29 @@ NOT_EMPTY = Field(min_length=1)
 Text = Annotated[str, Field(min_length=1)]
 
 
-def _as_name(name: str) -> str:
+LONGEST_NAME = 64
+NAME_RULE = (
+    f"must have letters, digits and . _ = - only, {LONGEST_NAME} at most, and begin with a letter or digit"
+)
+
+
+def is_name(name: str) -> bool:
     """Letters, digits and marks of any script, and four signs: safe on command lines and in file names."""
     fits = all(character in "._=-" or unicodedata.category(character)[0] in "LNM" for character in name)
-    if not fits or not name[:1].isalnum():
-        raise ValueError(
-            "a name must begin with a letter or digit, and may have letters, digits and the signs . _ = - "
-            f"after it; got {name!r}"
-        )
+    return fits and name[:1].isalnum() and len(name) <= LONGEST_NAME
+
+
+def _check_name(name: str) -> str:
+    if not is_name(name):
+        raise ValueError(f"a name {NAME_RULE}; got {name!r}")
     return name
 
 
-Name = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_as_name)]
+Name = Annotated[
+    str,
+    AfterValidator(_check_name),
+    Field(json_schema_extra={"minLength": 1, "maxLength": LONGEST_NAME}),
+]
 RESERVED_LABEL = "human"  # what scores of human text are listed under
 
 
@@ -127,7 +168,7 @@ AtLeastTwo = Annotated[int, Field(ge=2), _WHOLE]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]
-BasisSizes = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
+ConstraintCounts = Annotated[tuple[Natural, ...], one_or_several(Natural), DISTINCT, Unordered]
 
 # Plug-ins can add to these, so the JSON Schema lists the built-in ones as examples only.
 Solver = Annotated[str, Field(examples=list(SOLVER_NAMES)), AfterValidator(check_solver)]

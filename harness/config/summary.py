@@ -72,7 +72,7 @@ def summarize(config: SweepConfig) -> SweepSummary:
                 texts=texts,
                 max_tokens=texts * config.generation.max_tokens,
                 positions=positions,
-                programs=positions * sum(number > 0 for number in config.measurement.basis_sizes),
+                programs=positions * sum(number > 0 for number in config.measurement.constraints),
                 deferred=_deferred(run),
             )
         )

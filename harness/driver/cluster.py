@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 import ray
+from ray._private import ray_constants
 from ray.exceptions import RayError
 
 from bat.errors import InvalidInputError
@@ -23,6 +24,7 @@ from harness.driver.ray_pool import ClusterError, RayPool
 from harness.words import without_colours
 
 _SECONDS_TO_REACH = 10.0
+_LOOPBACK = "127.0.0.1"
 _START = "Start one with `ray start --head`, or use --address local."
 _FORM = "An address is local, auto, HOST:6379 or ray://HOST:10001."
 _ADMISSION = (
@@ -43,14 +45,15 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
         return
     _check_reachable(address)
     environment = {"py_modules": [str(folder) for folder in _packages()]} if ship_code else None
+    local = {"include_dashboard": False, "_node_ip_address": _LOOPBACK} if address == "local" else {}
     try:
-        with _own_signals():
+        with _own_signals(), _loopback_only() if local else contextlib.nullcontext():
             ray.init(
                 address=address,
                 runtime_env=environment,
-                include_dashboard=False if address == "local" else None,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
+                **local,
             )
     except ValueError as error:
         raise _unreachable(address, error, _FORM) from error
@@ -88,7 +91,8 @@ def make_pool(
     count = room if requested == "auto" else int(requested)
     if count < 1:
         raise InvalidInputError(f"the number of workers must be at least 1; got {count}.")
-    return RayPool(count, resources.num_cpus, resources.num_gpus, note)
+    in_flight = None if resources.batches_in_flight == "auto" else resources.batches_in_flight
+    return RayPool(count, resources.num_cpus, resources.num_gpus, note, batches_in_flight=in_flight)
 
 
 def _check_reachable(address: str) -> None:
@@ -116,6 +120,22 @@ def _own_signals() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _loopback_only() -> Iterator[None]:
+    """Let a Ray that starts inside listen on the loopback interface only, and not on all of them.
+
+    Otherwise Ray replaces a loopback address by that of the network, and its servers then listen on every
+    interface. Ray's own switch is RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0, which keeps the firewalls of those
+    systems quiet; but Ray reads it only once, when it is imported.
+    """
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 class _Log(io.TextIOBase):

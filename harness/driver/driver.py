@@ -212,6 +212,7 @@ class Driver:
 
     def _write(self, outcomes: list[Outcome]) -> None:
         completions: list[tuple[Lease, Rows]] = []
+        time_use: dict[int, dict[str, Any]] = {}
         for outcome in outcomes:
             lease, result = self.leases.pop(outcome.ticket), outcome.result
             if isinstance(result, Failure):
@@ -224,10 +225,12 @@ class Driver:
                 continue
             try:
                 completions.append((lease, spec.rows(result.value)))
+                if result.time_use is not None:
+                    time_use[lease.job_key] = result.time_use.to_json()
             except BatError as error:
                 self._fail(lease, Failure(FailureKind.INVALID, str(error)))
         if completions:
-            ours = self.store.complete_many(completions)
+            ours = self.store.complete_many(completions, time_use)
             self.summary.done += sum(ours)
             self.summary.late += len(ours) - sum(ours)
             for (lease, _), kept in zip(completions, ours, strict=True):

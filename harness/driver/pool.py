@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from workers.requests import Answer, ModelRequest, Request
+if TYPE_CHECKING:  # brings in torch
+    from workers.requests import Answer, ModelRequest, Request
 
 REQUESTS_PER_WORKER = 2
 
@@ -25,6 +26,7 @@ class FailureKind(StrEnum):
     ERROR = "error"  # an unexpected error; another attempt may succeed
     OUT_OF_MEMORY = "out of memory"  # another attempt needs smaller batches
     WORKER_LOST = "worker lost"  # the worker's process or machine died
+    DEVICE_LOST = "device lost"  # its GPU failed or vanished; a new process may find another
     NOT_BEGUN = "not begun"  # the worker died while this request was in its queue
 
 

@@ -10,10 +10,10 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
-import torch
+from ray import cloudpickle
 from ray.exceptions import (
     ObjectLostError,
     OutOfMemoryError,
@@ -24,15 +24,20 @@ from ray.exceptions import (
 )
 
 from bat.errors import BatError
+from harness import clashes
 from harness.driver.log import LOGGER
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.words import without_colours
 from workers.actors import start_worker
-from workers.requests import Answer, ModelRequest, Request
-from workers.worker import Worker
+
+if TYPE_CHECKING:  # brings in torch; the driver imports it while the actors start
+    from workers.requests import Answer, ModelRequest, Request
 
 # Ray itself retries nothing: the store counts attempts, and the pool replaces actors.
 _ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
+
+# The function that explains failed imports must not be imported for that.
+cloudpickle.register_pickle_by_value(clashes)
 
 _MAX_FAILED_STARTS = 3  # in a row, of one worker
 _SECONDS_UNTIL_NOTE = 30.0
@@ -65,8 +70,9 @@ class RayPool:
         num_cpus: int = 1,
         num_gpus: float = 0,
         note: Callable[[str], None] | None = None,
+        batches_in_flight: int | None = None,
     ) -> None:
-        self._resources = num_cpus, num_gpus
+        self._resources = num_cpus, num_gpus, batches_in_flight
         self._note = note or (lambda _: None)
         self._actors = {f"worker-{number}": self._start() for number in range(workers)}
         self._last_seen = time.monotonic()  # when there last was a started worker
@@ -116,7 +122,7 @@ class RayPool:
             ray.kill(actor.handle, no_restart=True)
 
     def _start(self, failed_starts: int = 0) -> _Actor:
-        handle = start_worker(*self._resources, Worker, **_ACTOR_OPTIONS)
+        handle = start_worker(*self._resources, explain=clashes.find_clash, **_ACTOR_OPTIONS)
         return _Actor(handle, handle.location.remote(), failed_starts)
 
     def _finish_start(self, name: str, actor: _Actor) -> None:
@@ -131,9 +137,11 @@ class RayPool:
                 return
             del self._actors[name]
             if not self._actors:
+                reason = failure.text.splitlines()[-1].strip().rstrip(".")
+                advice = "Install this project's libraries on its machines; --ship-code sends the code."
                 raise ClusterError(
-                    f"no worker can be started on this cluster: {failure.text.splitlines()[-1].strip()}. "
-                    "Install this project's libraries on its machines; --ship-code sends the code."
+                    f"no worker can be started on this cluster: {reason}."
+                    f"{'' if clashes.HIDES in reason else f' {advice}'}"
                 ) from error
         else:
             LOGGER.info("%s started as %s", name, actor.location)
@@ -144,11 +152,15 @@ class RayPool:
         outcomes: list[Outcome] = []
         for reference in [reference for reference in actor.pending if reference in arrived]:
             result, gone = _get(reference)
+            if isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST:
+                gone = True  # nothing on this device works any more in the process that lost it
             if not gone:
                 outcomes.append(Outcome(actor.pending.pop(reference), name, result))
                 continue
-            LOGGER.warning("%s (%s) died; starting a replacement", name, actor.location)
-            self._note(f"{name} ({actor.location}) died; starting a replacement.")
+            lost_device = isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST
+            end = "lost its device" if lost_device else "died"
+            LOGGER.warning("%s (%s) %s; starting a replacement", name, actor.location, end)
+            self._note(f"{name} ({actor.location}) {end}; starting a replacement.")
             # It runs one request at a time, so only the first can have begun, or have caused this.
             begun, *behind = actor.pending.values()
             untried = Failure(FailureKind.NOT_BEGUN, "the worker died before this job began")
@@ -186,12 +198,16 @@ def _get(reference: Any) -> tuple[Answer[Any] | Failure, bool]:
 
 def describe(error: Exception) -> Failure:
     """Classify an exception from Ray."""
+    import torch
+
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error
     text = "".join(traceback.format_exception_only(cause)).strip()
     if isinstance(cause, OutOfMemoryError | torch.OutOfMemoryError | MemoryError):
         return Failure(FailureKind.OUT_OF_MEMORY, text)
     if isinstance(cause, BatError):
         return Failure(FailureKind.INVALID, str(cause))
+    if isinstance(cause, torch.AcceleratorError):
+        return Failure(FailureKind.DEVICE_LOST, text)
     if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError):
         return Failure(FailureKind.WORKER_LOST, text)
     if isinstance(error, RayTaskError):

@@ -66,7 +66,7 @@ def continue_prompt(
             probability=float(trace.probabilities[position]),
             threshold=float(trace.thresholds[position]),
             acceptance=bat.Acceptance(int(trace.acceptance[position])),
-            rejected=tuple(trace.refused_before(position)),
+            rejected=tuple(trace.rejected_before(position)),
         )
         for position in range(len(trace))
     )

@@ -184,9 +184,9 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
     traces = [decode_trace(bytes(row[2])) for row in rows]
     lengths = [len(trace) for trace in traces]
     decoded = token_columns(traces)
-    thresholds, rejections = decoded["threshold"], decoded["refusals"]
+    thresholds, rejections = decoded["threshold"], decoded["rejections"]
     unknown = np.isnan(decoded["probability"])  # tokens of imported texts, which were sampled elsewhere
-    sampling = ("refusals", "undecided", "programs", "pivots", "passes", "probability")
+    sampling = ("rejections", "undecided", "programs", "pivots", "passes", "probability")
     columns = {
         **decoded,
         "job": pa.array(np.repeat([row[0] for row in rows], lengths).tolist(), pa.string()),
@@ -196,7 +196,7 @@ def _token_batch(rows: Sequence[Row]) -> pa.RecordBatch:
         "acceptance": pa.DictionaryArray.from_arrays(
             pa.array(decoded["acceptance"], mask=unknown), list(ACCEPTANCE_NAMES)
         ),
-        "refused": pa.ListArray.from_arrays(
+        "rejected_tokens": pa.ListArray.from_arrays(
             np.concatenate([[0], np.cumsum(rejections)]).astype("int32"), rejected_tokens(traces)
         ),
     }

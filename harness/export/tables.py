@@ -47,8 +47,8 @@ JOBS = ExportTable(
     "jobs",
     "jobs of the run and their states",
     """
-SELECT job, kind, state, model, corpus, method, parameter, constraints, attempt AS attempts, failures, losses,
-       adjustment, error, spec, created_at, finished_at
+SELECT job, kind, state, model, corpus, method, rule, parameter, constraints, attempt AS attempts,
+       failures, losses, adjustment, error, spec, created_at, finished_at
 FROM jobs_view
 WHERE run_id = :run_id
 ORDER BY created_at, kind, job
@@ -60,6 +60,7 @@ ORDER BY created_at, kind, job
         model=_TEXT,
         corpus=_TEXT,
         method=_TEXT,
+        rule=_TEXT,
         parameter=_FLOAT,
         constraints=_INT,
         attempts=_INT,
@@ -229,12 +230,12 @@ TOKENS = ExportTable(
         probability=_SINGLE,
         threshold=_SINGLE,
         acceptance=pa.dictionary(pa.int8(), _TEXT),
-        refusals=_INT,
+        rejections=_INT,
         undecided=_INT,
         programs=_INT,
         pivots=_INT,
         passes=_INT,
-        refused=pa.list_(_INT),
+        rejected_tokens=pa.list_(_INT),
     ),
 )
 

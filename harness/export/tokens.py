@@ -16,7 +16,7 @@ AnyArray = npt.NDArray[Any]
 # What the codes of the column `acceptance` stand for.
 ACCEPTANCE_NAMES = tuple(way.name.lower() for way in Acceptance)
 
-_COUNTS = ("refusals", "undecided", "programs", "pivots", "passes")
+_COUNTS = ("rejections", "undecided", "programs", "pivots", "passes")
 
 
 def token_columns(traces: Sequence[Trace]) -> dict[str, AnyArray]:
@@ -38,8 +38,8 @@ def token_columns(traces: Sequence[Trace]) -> dict[str, AnyArray]:
 
 
 def rejected_tokens(traces: Sequence[Trace]) -> AnyArray:
-    """The tokens that were rejected before others were accepted, `refusals` of them for each row."""
-    return _joined(traces, "refused", "int32")
+    """The tokens that were rejected before others were accepted, `rejections` of them for each row."""
+    return _joined(traces, "rejected_tokens", "int32")
 
 
 def _joined(traces: Sequence[Trace], name: str, dtype: str) -> AnyArray:

@@ -27,7 +27,7 @@ from harness.jobs.base import HumanText, Inputs, Job, JobKind, JobLabels, JobSpe
 from harness.jobs.featurize_generated import FeaturizeGenerated
 from harness.jobs.featurize_human import FeaturizeHuman
 from harness.jobs.generate import Generate
-from harness.jobs.identity import RESULT_VERSION, SpecJson, canonical_json, sha256_of
+from harness.jobs.identity import LOCAL, RESULT_VERSION, SpecJson, canonical_json, sha256_of
 from harness.jobs.import_texts import ImportedFile, ImportTexts
 from harness.jobs.likelihood import HumanLikelihood
 from harness.jobs.measure_human_text import MeasureHumanText
@@ -73,6 +73,7 @@ def _has(spec: Any, path: tuple[str, ...]) -> bool:
 
 __all__ = [
     "KINDS",
+    "LOCAL",
     "RESULT_VERSION",
     "ROWS_TYPES",
     "CorpusIdentity",

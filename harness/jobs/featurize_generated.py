@@ -51,7 +51,7 @@ class FeaturizeGenerated(Featurize):
         return (self.texts.generated,)
 
     def describe(self) -> str:
-        return f"read {self.units} texts that a model wrote, {self.model.name}"
+        return f"read {self.units} texts that a model wrote, {self.model.shown}"
 
     @property
     def units(self) -> int:

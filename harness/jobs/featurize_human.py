@@ -47,7 +47,7 @@ class FeaturizeHuman(Featurize):
         return self.texts.human
 
     def describe(self) -> str:
-        return f"read {self.units} texts that people wrote, {self.model.name}"
+        return f"read {self.units} texts that people wrote, {self.model.shown}"
 
     @property
     def units(self) -> int:

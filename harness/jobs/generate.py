@@ -97,7 +97,7 @@ class Generate(TextsJob):
         parameter = "" if self.parameter is None else f"={self.parameter:.6g}"
         first, last = self.prefixes.start, self.prefixes.stop - 1
         return (
-            f"continued prefixes {first} to {last} of set {self.prefixes.set[:12]}, {self.model.name}, "
+            f"continued prefixes {first} to {last} of set {self.prefixes.set[:12]}, {self.model.shown}, "
             f"{self.rule}{parameter}, seed {self.seed}"
         )
 

@@ -17,13 +17,27 @@ from bat.errors import InvalidInputError
 # Part of every id: increased when the same specification gives a different result or record of it.
 RESULT_VERSION = 2
 
+# The name of a corpus or model that is a local file. Its content identifies it; its path, which is beside
+# the name as a title for people, is not part of any id.
+LOCAL = "local"
+
 # JSON: null, booleans, integers, finite floats, strings, lists and mappings with strings for keys.
 SpecJson = Mapping[str, Any]
 
 
 def job_id(kind: str, spec: SpecJson) -> str:
     """64 hexadecimal digits."""
-    return sha256_of({"version": RESULT_VERSION, "kind": kind, "spec": spec})
+    return sha256_of({"version": RESULT_VERSION, "kind": kind, "spec": _without_paths(spec)})
+
+
+def _without_paths(value: Any) -> Any:
+    match value:
+        case Mapping():
+            left_out = ("title",) if value.get("name") == LOCAL else ()
+            return {key: _without_paths(entry) for key, entry in value.items() if key not in left_out}
+        case list() | tuple():
+            return [_without_paths(entry) for entry in value]
+    return value
 
 
 def sha256_of(value: Any) -> str:

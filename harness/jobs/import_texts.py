@@ -75,7 +75,7 @@ class ImportTexts(TextsJob):
         return (
             f"imported column {self.file.continuation!r} of {self.file.name} (sha256 "
             f"{self.file.sha256[:12]}) for prefixes {first} to {last} of set {self.prefixes.set[:12]}, in "
-            f"the tokens of {self.model.name}"
+            f"the tokens of {self.model.shown}"
         )
 
     @property

@@ -63,7 +63,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
         return self.prefixes.set
 
     def describe(self) -> str:
-        return f"measured human text, {len(self.prefixes)} documents, {self.model.name}"
+        return f"measured human text, {len(self.prefixes)} documents, {self.model.shown}"
 
     @property
     def units(self) -> int:
@@ -95,7 +95,7 @@ class HumanLikelihood(JobSpec["Measurement"]):
                 TokenizedDocument(prefix.id, np.array(prefix.token_ids + prefix.continuation_ids))
             )
             positions[prefix.id] = spread_evenly(start, stop, self.tokens_per_text)
-        return MeasureRequest(model, tuple(documents), positions, basis_sizes=(), batch_size=batch_size)
+        return MeasureRequest(model, tuple(documents), positions, constraints=(), batch_size=batch_size)
 
     def rows(self, value: Measurement) -> MeasurementRows:
         return MeasurementRows(value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from bat.errors import InvalidInputError
 from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
 from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
+from harness.jobs.records import StoredAs
 from harness.jobs.rows import MeasurementRows
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
     corpus: CorpusIdentity
     documents: tuple[str, ...]  # ids
     positions: DrawnPositions
-    basis_sizes: tuple[int, ...]  # numbers of constraints
+    constraints: Annotated[tuple[int, ...], StoredAs("basis_sizes")]  # numbers of constraints
     tolerance: float
     batch_size: int
 
@@ -65,7 +66,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
                 corpus=text.corpus,
                 documents=tuple(document.id for document in text.documents[start:stop]),
                 positions=positions,
-                basis_sizes=tuple(sorted(options.basis_sizes)),
+                constraints=tuple(sorted(options.constraints)),
                 tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
             )
@@ -73,7 +74,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
         ]
 
     def describe(self) -> str:
-        return f"measured human text, {len(self.documents)} documents, {self.model.name}"
+        return f"measured human text, {len(self.documents)} documents, {self.model.shown}"
 
     @property
     def units(self) -> int:
@@ -81,7 +82,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
 
     @property
     def programs(self) -> float:
-        return float(self.units * len(self.basis_sizes))
+        return float(self.units * len(self.constraints))
 
     def time_unit(self, trial: Trial) -> float:
         text = trial.human_text(self.model)
@@ -115,7 +116,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
             inputs.model_request(self.model),
             documents,
             {document.id: text.positions[document.id] for document in documents},
-            self.basis_sizes,
+            self.constraints,
             self.tolerance,
             batch_size,
         )

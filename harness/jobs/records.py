@@ -1,8 +1,8 @@
 """A frozen dataclass as JSON and back: how typed specifications are stored.
 
-Every field becomes a key with the same name. A field whose default is None is left out while it is None; a
-field without a default is always written, even if it is None. Job ids are hashes of this JSON, so a field
-that is added later must default to None.
+Every field becomes a key with its own name, or with the older name that `StoredAs` gives. A field whose
+default is None is left out while it is None; a field without a default is always written, even if it is None.
+Job ids are hashes of this JSON, so a field that is added later must default to None.
 """
 
 from __future__ import annotations
@@ -19,14 +19,21 @@ from bat.errors import InvalidInputError
 Record = TypeVar("Record")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredAs:
+    """Annotates a field that was renamed: its key in the JSON stays what it was, and so do the ids."""
+
+    key: str
+
+
 def to_json(record: Any) -> dict[str, Any]:
     """The record as JSON values."""
     written = {}
-    for field in dataclasses.fields(record):
+    for key, (field, _) in _fields_by_key(cast(Any, type(record))).items():
         value = getattr(record, field.name)
         if value is None and field.default is None:
             continue
-        written[field.name] = _to_json_value(value)
+        written[key] = _to_json_value(value)
     return written
 
 
@@ -40,14 +47,17 @@ def _to_json_value(value: Any) -> Any:
 
 def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
     """The record from its JSON; InvalidInputError if a key is missing or unknown."""
-    field_types = _types(cast(Any, record))
-    unknown = sorted(data.keys() - field_types.keys())
+    fields = _fields_by_key(cast(Any, record))
+    unknown = sorted(data.keys() - fields.keys())
     if unknown:
         raise InvalidInputError(
             f"{record.__name__} has no field {unknown[0]!r}. A newer bat-harness may have written it: "
             "use that one."
         )
-    values = {name: _from_json_value(field_types[name], value) for name, value in data.items()}
+    values = {}
+    for key, value in data.items():
+        field, kind = fields[key]
+        values[field.name] = _from_json_value(kind, value)
     try:
         return record(**values)
     except TypeError as error:
@@ -67,6 +77,14 @@ def _from_json_value(kind: Any, value: Any) -> Any:
 
 
 @functools.cache
-def _types(record: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(record)
-    return {field.name: hints[field.name] for field in dataclasses.fields(record)}
+def _fields_by_key(record: Any) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    """The field with each key, and its type."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    fields = {}
+    for field in dataclasses.fields(record):
+        key, kind = field.name, hints[field.name]
+        if typing.get_origin(kind) is typing.Annotated:
+            kind, stored = typing.get_args(kind)
+            key = stored.key
+        fields[key] = (field, kind)
+    return fields

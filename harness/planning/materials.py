@@ -12,12 +12,13 @@ from transformers import PreTrainedTokenizerBase
 
 from bat.errors import InvalidInputError
 from harness.config.schema import Features, Import, Model, SweepConfig
-from harness.jobs import CorpusIdentity, HumanText, ImportedFile, ModelIdentity, is_commit
+from harness.jobs import LOCAL, CorpusIdentity, HumanText, ImportedFile, ModelIdentity, is_commit
 from harness.jobs.rows import PrefixEntry, PrefixRows
 from harness.planning.imported import ImportedTexts, load_imported
 from workers.corpora import Corpus, Split, open_corpus
 from workers.encoding import decode, decode_continuation, encode
 from workers.given_texts import given_prefixes
+from workers.local_files import is_model_path
 from workers.models import LanguageModel, ModelInfo, load
 from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
@@ -36,9 +37,10 @@ class ModelCard:
     def identity(self) -> ModelIdentity:
         """What results depend on."""
         info = self.info
-        return ModelIdentity(
-            info.name, info.revision, info.dtype, info.weight_fingerprint, info.tokenizer_fingerprint
-        )
+        fingerprints = (info.dtype, info.weight_fingerprint, info.tokenizer_fingerprint)
+        if is_model_path(self.request.name):
+            return ModelIdentity(LOCAL, None, *fingerprints, title=info.name)
+        return ModelIdentity(info.name, info.revision, *fingerprints)
 
     @property
     def pinned_request(self) -> ModelRequest:
@@ -77,7 +79,7 @@ class Materials:
             if card.identity == identity:
                 return card
         raise InvalidInputError(
-            f"no model of this sweep is {identity.name} with weights {identity.weights}. "
+            f"no model of this sweep is {identity.shown} with weights {identity.weights}. "
             "Was the model changed? Start a new run."
         )
 

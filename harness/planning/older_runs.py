@@ -66,7 +66,7 @@ class _OlderRun:
 
     def _key(self, score: ScoreGenerated) -> tuple[object, ...]:
         spec = self._writer(score)
-        model_and_text = (spec.model.name, spec.model.dtype, self.splits[spec.prefixes.set], spec.seed)
+        model_and_text = (spec.model.shown, spec.model.dtype, self.splits[spec.prefixes.set], spec.seed)
         return (*model_and_text, spec.rule, spec.parameter, spec.constraints)
 
     def instances(self) -> list[Instance]:
@@ -151,7 +151,7 @@ class _OlderRun:
 
     def _is(self, title: str, identity: ModelIdentity) -> bool:
         model = self.config.get_model(title)
-        return (_full_name(model), model.dtype) == (identity.name, identity.dtype)
+        return (_full_name(model), model.dtype) == (identity.shown, identity.dtype)
 
     def _instance(
         self,

@@ -107,8 +107,8 @@ class _Planner:
 
     def _plan_measurement(self, measured: MeasureInstance) -> None:
         card = self._card(measured.model)
-        for constraints in self.config.measurement.basis_sizes:
-            _check_constraints(card, constraints, "measurement.basis_sizes")
+        for constraints in self.config.measurement.constraints:
+            _check_constraints(card, constraints, "measurement.constraints")
         jobs = MeasureHumanText.plan(self.config, card.identity, self.materials.human_text(card))
         self.measure_jobs[measured.model] = jobs
         self._add_jobs(measured.stage, jobs)

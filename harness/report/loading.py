@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -27,7 +28,8 @@ from harness.store import Instance, InstanceKind, Reader, Run
 
 def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
     """All results of the runs; raises if the runs cannot be compared."""
-    loaded = [_LoadedRun(reader, run) for run in runs]
+    titles = run_titles(runs)
+    loaded = [_LoadedRun(reader, run, titles) for run in runs]
     _check_comparable(loaded)
     return Results(
         runs=tuple(runs),
@@ -37,6 +39,12 @@ def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
         measured=tuple({measured.jobs: measured for run in loaded for measured in run.measured()}.values()),
         unfinished=sum(run.unfinished for run in loaded),
     )
+
+
+def run_titles(runs: Sequence[Run]) -> dict[int, str]:
+    """What to call each run: its name, with its number if several have that name."""
+    names = Counter(run.name for run in runs)
+    return {run.id: run.name if names[run.name] == 1 else f"{run.name} (run {run.id})" for run in runs}
 
 
 def load_revisions(reader: Reader, results: Results) -> dict[str, str]:
@@ -55,13 +63,14 @@ def load_cost(reader: Reader, result: Result) -> Cost:
     """The cost of the linear programs of a result."""
     jobs = [job for scored in result.seeds for job in scored.generate_jobs]
     tokens, seconds = reader.solver_cost(jobs)
-    return Cost(tokens, seconds)
+    return Cost(tokens, seconds, reader.time_use(jobs))
 
 
 @dataclass
 class _LoadedRun:
     reader: Reader
     run: Run
+    titles: Mapping[int, str]  # of all runs of the report
     config: SweepConfig = field(init=False)
     unfinished: int = field(init=False)
 
@@ -73,6 +82,7 @@ class _LoadedRun:
             resolution.parameter: resolution for resolution in self.reader.resolutions(self.run.id)
         }
         self._instances = self.reader.instances(self.run.id)
+        self._prefixes: dict[str, int] = {}  # in each set
         self._specs: dict[str, JobSpec[Any]] = {}  # of score jobs that are done
         self._scores = self._load_scores()
         self._check_models()
@@ -102,7 +112,7 @@ class _LoadedRun:
             if first != model:
                 raise InvalidInputError(
                     f"a report must have one version of each model; run {self.run.name!r} has texts of "
-                    f"{model.name} with weights {first.weights[:12]} and {model.weights[:12]}, "
+                    f"{model.shown} with weights {first.weights[:12]} and {model.weights[:12]}, "
                     "from two revisions. Run each revision as a sweep of its own."
                 )
 
@@ -140,7 +150,7 @@ class _LoadedRun:
         assert first.method is not None
         assert first.prefix_set is not None
         return Result(
-            run=self.run.name,
+            run=self.titles[self.run.id],
             stage=first.stage,
             split=first.split,
             model=first.model,
@@ -152,7 +162,14 @@ class _LoadedRun:
             prefix_set=first.prefix_set,
             seeds=tuple(map(self._scored, seeds)),
             run_id=self.run.id,
+            prefixes=self._count_prefixes(first.prefix_set),
+            of_several_runs=len(self.titles) > 1,
         )
+
+    def _count_prefixes(self, prefix_set: str) -> int:
+        if prefix_set not in self._prefixes:
+            self._prefixes[prefix_set] = self.reader.prefix_set(prefix_set).prefixes
+        return self._prefixes[prefix_set]
 
     def _scored(self, instance: Instance) -> Scored:
         job = self._score_job(instance)
@@ -185,7 +202,8 @@ class _LoadedRun:
             if jobs and self.reader.done_ids(jobs) == set(jobs):
                 spec = self.reader.parsed_jobs(jobs[:1])[jobs[0]]
                 assert isinstance(spec, MeasureHumanText)
-                yield Measured(instance.model, spec.basis_sizes, jobs, self.run.id)
+                run = f", {self.titles[self.run.id]}" if len(self.titles) > 1 else ""
+                yield Measured(instance.model, spec.constraints, jobs, self.run.id, f"{instance.model}{run}")
 
 
 def _merged(human: Iterable[HumanScores]) -> tuple[HumanScores, ...]:
@@ -212,10 +230,10 @@ def _check_comparable(loaded: Sequence[_LoadedRun]) -> None:
                     f"runs of one report must compute MAUVE in the same way; {first.run.name!r} and "
                     f"{other.run.name!r} differ in {key}. Report them separately."
                 )
-        models = {model.name for model in first.config.models} & {model.name for model in other.config.models}
-        if models and first.prefix_sets and other.prefix_sets and not first.prefix_sets & other.prefix_sets:
-            raise InvalidInputError(
-                f"runs of one report must continue the same prefixes; {first.run.name!r} and "
-                f"{other.run.name!r} share none, though both use {first.corpus}. Report them separately, "
-                "or give their sweeps the same prefixes and generation.max_tokens."
-            )
+        for key in ("prefixes.tokens", "generation.max_tokens"):
+            lengths = [attrgetter(key)(run.config) for run in (first, other)]
+            if first.prefix_sets and other.prefix_sets and lengths[0] != lengths[1]:
+                raise InvalidInputError(
+                    f"runs of one report must have texts of the same length; {key} is {lengths[0]} in "
+                    f"{first.run.name!r} and {lengths[1]} in {other.run.name!r}. Report them separately."
+                )

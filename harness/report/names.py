@@ -1,10 +1,15 @@
-"""Names of rules, parameters and settings in a report."""
+"""Names of rules, parameters, settings and methods in a report."""
 
 from __future__ import annotations
 
 import math
+import re
 
 from bat.rules import Rule
+from harness.config.expansion import IMPORTED
+
+# The number of constraints at the end of a setting, which goes without brackets inside others.
+_CONSTRAINTS = re.compile(r" \((c=\d+)\)$")
 
 
 def parameter_text(value: float | None) -> str:
@@ -24,6 +29,27 @@ def short_name(rule: str, parameter: float | None, constraints: int | None = Non
     value = "" if parameter is None else f"={parameter_text(parameter)}"
     size = "" if constraints is None else f" (c={constraints})"
     return f"{rule}{value}{size}"
+
+
+def setting_name(method: str, rule: str | None, parameter: float | None, constraints: int | None) -> str:
+    """What its sweep calls a setting, with rule and parameter beside: "tight (eta=0.0009)".
+
+    A method without a name of its own has that of its rule, so the setting alone is shown. Texts without a
+    rule, such as human text, have the name of their method.
+    """
+    if rule is None:
+        return method
+    if rule == IMPORTED:
+        return f"{method} ({IMPORTED})"
+    return with_method(method, rule, short_name(rule, parameter, constraints))
+
+
+def with_method(method: str, rule: str, setting: str) -> str:
+    """The text of a setting after the name of its method, if that has one of its own."""
+    if method == rule:
+        return setting
+    inside = _CONSTRAINTS.sub(r", \1", setting)
+    return f"{method} ({inside})"
 
 
 def name_of(rule: Rule) -> str:

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.config.checks import get_reference
+from harness.config.methods import Choice
+from harness.config.schema import SweepConfig
+
 PAPER = "Closing the Curious Case of Neural Text Degeneration"
 
 SIZES = ("Small", "Medium", "Large", "XL")
@@ -113,10 +117,11 @@ STATEMENTS: Mapping[str, Statement] = {
     ),
     "eta-sweep": Statement(
         "the more restrictive eta is, the more consistently BA-eta is better at the same rejection rate",
-        "section 5.1, Figure 6",
+        "section 5.1, Figure 6: a figure without numbers in the text",
     ),
     "constraints": Statement(
-        "MAUVE rises with the number of constraints, at the same rejection rate", "section 5.1, Figure 7"
+        "MAUVE rises with the number of constraints, at the same rejection rate",
+        "section 5.1, Figure 7: a figure without numbers in the text",
     ),
     "human-evaluation": Statement(
         "annotators narrowly prefer BA-eta to eta, and prefer lower entropy", "section 5.1, Table 2"
@@ -140,6 +145,35 @@ STATEMENTS: Mapping[str, Statement] = {
         "appendix E, Figure 10",
     ),
 }
+
+
+RULES = ("eta", "ba-eta", "epsilon", "ba-epsilon", "nucleus", "ba-nucleus")
+
+
+def mirrored_by(config: SweepConfig) -> bool:
+    """Whether a sweep repeats an experiment of the paper, so that the paper's numbers belong beside its own.
+
+    It matches a basis-aware rule of the paper to its plain form, or has only models and rules of the paper.
+    """
+    for method in config.methods:
+        match = method.parameter.match if isinstance(method.parameter, Choice) else None
+        reference = None if match is None else get_reference(config, match).rule
+        if method.rule in RULES and method.rule == f"ba-{reference}":
+            return True
+    return all(find_size(model.name) for model in config.models) and all(
+        method.rule in RULES for method in config.methods
+    )
+
+
+def source(part: str) -> str:
+    """The table or figure of the paper that a part corresponds to, such as "Figure 5 of the paper"."""
+    return f"{SOURCES[part]} of the paper"
+
+
+def statement(name: str) -> str:
+    """A statement of the paper as a note."""
+    made = STATEMENTS[name]
+    return f"The paper: {made.words} ({made.where})."
 
 
 def find_size(model_name: str) -> str | None:

@@ -24,6 +24,7 @@ class Row:
 
     label: str
     cells: tuple[Cell, ...]  # one for each column but the first
+    rule: str = ""  # the sampling rule of its method, which figures draw; may be empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Table:
     columns: tuple[str, ...]  # the first is the heading of the labels
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()  # below the table, a sentence each
-    paper: str = ""  # what it reproduces, such as "Table 1 of the paper"
+    paper: str = ""  # what it corresponds to, such as "Table 1 of the paper"; may be empty
+    folded: bool = False  # whether a page shows only its title until it is opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Missing:
     what: str
     why: str
     command: str
+    of_paper: bool = False  # only missed where the paper is reproduced
 
 
 Part = Table | Picture | Markup

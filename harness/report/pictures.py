@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from bat.rules import get_rule_form
+from harness.config.expansion import EqualRate
 from harness.report.figures.comparison import Bar
 from harness.report.figures.comparison import comparison as draw_comparison
 from harness.report.figures.rejection import rejection as draw_rejection
-from harness.report.figures.sweep import Line, constraints_sweep, eta_sweep
+from harness.report.figures.sweep import Line, constraints_sweep, eta_sweep, parameter_sweep
 from harness.report.parts import Cell, Picture, Row, Table
-from harness.report.results import Measured
+from harness.report.results import Measured, Result
 from harness.report.tables import Sources
+from harness.report.tables.cells import FEW_TEXTS_NOTE, has_score, mauve_of
+from harness.report.tables.labels import compared, joined, slug
+from harness.report.tables.rejection import rules_of
 from workers.rejection import Curve, rejection_curve
 
-# Plain rules that are drawn with their basis-aware forms, as in the paper's figure.
-_CURVES = ("eta", "epsilon", "nucleus")
 _REPLICATES = 200
 
 
 def picture_of_comparison(table: Table, models: Sequence[str]) -> Picture | None:
-    """MAUVE by model and method; None if no value is defined."""
+    """MAUVE by model and method, with the notes of the table on it; None if no value is defined."""
     columns = table.columns[1:]
     of_models = [(index, column) for index, column in enumerate(columns) if column in models]
     bars = [
-        Bar(model, row.label, cell.value, cell.low, cell.high)
+        Bar(model, row.label, cell.value, cell.low, cell.high, row.rule)
         for index, model in of_models or [(0, models[0])]
         for row in table.rows
         if (cell := row.cells[index]).value is not None
     ]
-    return draw_comparison(bars, name="mauve-by-method") if bars else None
+    if not bars:
+        return None
+    picture = draw_comparison(bars, name="mauve-by-method")
+    few = [f" {FEW_TEXTS_NOTE}"] if FEW_TEXTS_NOTE in table.notes else []
+    return replace(picture, caption="".join([picture.caption, *few]), paper=table.paper)
 
 
 def picture_of_eta_sweep(table: Table) -> Picture | None:
@@ -39,36 +47,89 @@ def picture_of_eta_sweep(table: Table) -> Picture | None:
         for label, column in (("eta", "MAUVE of eta"), ("ba-eta", "MAUVE of BA-eta"))
         if (line := _line(table, label, column, [float(row.label) for row in table.rows]))
     ]
-    return eta_sweep(lines, name=f"figure-{table.name}") if lines else None
+    return replace(eta_sweep(lines, name=f"figure-{table.name}"), paper=table.paper) if lines else None
 
 
 def picture_of_constraints(table: Table) -> Picture | None:
     """MAUVE against the number of constraints; 0 is the plain rule."""
     constraints = [float(row.label.split()[0]) for row in table.rows]
     line = _line(table, table.title.split(", ")[1], "MAUVE", constraints)
-    return constraints_sweep([line], name=f"figure-{table.name}") if line else None
+    if line is None:
+        return None
+    return replace(constraints_sweep([line], name=f"figure-{table.name}"), paper=table.paper)
+
+
+def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:
+    """MAUVE against the parameter of each rule that was run with several, a line for each method and model.
+
+    Matched parameters are not drawn: they follow from those of another method.
+    """
+    by_rule: dict[str, dict[tuple[str, int | None], list[Result]]] = {}
+    for result in compared(sources.results):
+        if has_score(result, "mauve") and not isinstance(result.asked.parameter, EqualRate):
+            name = joined(_told_apart(sources, result), result.method)
+            lines = by_rule.setdefault(result.setting.rule, {})
+            lines.setdefault((name, result.setting.constraints), []).append(result)
+    for rule, lines in by_rule.items():
+        drawn = [line for (name, _), own in lines.items() if (line := _line_of(name, own))]
+        if drawn:
+            yield parameter_sweep(drawn, rule, name=f"parameters-{slug(rule)}")
+
+
+def _told_apart(sources: Sources, result: Result) -> list[str]:
+    """What tells a line from the others of its rule: run, model and stage, if there are several."""
+    every = compared(sources.results)
+    getters = (
+        *((lambda each: each.origin,) if result.of_several_runs else ()),
+        lambda each: each.model,
+        lambda each: each.stage,
+    )
+    return [get(result) for get in getters if len({get(each) for each in every}) > 1]
+
+
+def _line_of(name: str, results: Sequence[Result]) -> Line | None:
+    """MAUVE along the parameters of one method; None for fewer than two."""
+    points = {}
+    for result in results:
+        estimate = mauve_of(result)
+        if result.parameter is not None and not math.isnan(estimate.value):
+            points[result.parameter] = estimate
+    if len(points) < 2:
+        return None
+    in_order = sorted(points.items())
+    ends = [estimate.main for _, estimate in in_order]
+    return Line(
+        name,
+        tuple(parameter for parameter, _ in in_order),
+        tuple(estimate.value for _, estimate in in_order),
+        tuple(math.nan if main is None else main.low for main in ends),
+        tuple(math.nan if main is None else main.high for main in ends),
+    )
 
 
 def pictures_of_rejection(sources: Sources) -> Iterator[Picture]:
-    """Parameter against rejection rate, a figure for each model that was measured."""
+    """Parameter against rejection rate of the sweep's rules, a figure for each model that was measured."""
     all_measured = sources.results.measured
     for number, measured in enumerate(all_measured, start=1):
         name = "rejection-curves" if len(all_measured) == 1 else f"rejection-curves-{number}"
         curves = _curves(sources, measured)
         if curves:
-            yield draw_rejection(curves, name=name)
+            picture = draw_rejection(curves, name=name)
+            model = f", {measured.name}" if len(all_measured) > 1 else ""
+            paper = sources.corresponds_to("rejection")
+            yield replace(picture, title=f"{picture.title}{model}", paper=paper)
 
 
 def _curves(sources: Sources, measured: Measured) -> list[Curve]:
     measurement = sources.measurement(measured)
     curves = []
-    for rule in _CURVES:
-        curves.append(rejection_curve(measurement, rule, replicates=_REPLICATES))
-        if measured.basis_sizes:
-            constraints = max(measured.basis_sizes)
-            curves.append(
-                rejection_curve(measurement, f"ba-{rule}", None, constraints, replicates=_REPLICATES)
-            )
+    for rule in rules_of(sources.results.configs, with_paper=sources.paper):
+        constraints = 0
+        if get_rule_form(rule).basis_aware:
+            if not measured.constraints:
+                continue
+            constraints = max(measured.constraints)
+        curves.append(rejection_curve(measurement, rule, None, constraints, replicates=_REPLICATES))
     return curves
 
 

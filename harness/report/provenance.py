@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from harness.jobs import CorpusIdentity, ModelIdentity, sha256_of
+from harness.jobs import CorpusIdentity, ModelIdentity
 from harness.report.results import Results
 from harness.store import JobState, Reader, Run, StoredJob
 
@@ -61,7 +61,7 @@ def _of_run(run: Run, *, several: bool) -> Iterator[tuple[str, str]]:
 
 def configuration_hash(run: Run) -> str:
     """The SHA-256 of a run's configuration, the same on every machine."""
-    return sha256_of(run.config)
+    return run.configuration_hash
 
 
 @dataclass
@@ -111,11 +111,11 @@ class _Seen:
 def _model(model: ModelIdentity) -> str:
     revision = f"revision {model.revision}" if model.revision else "no revision"
     fingerprints = f"weights {model.weights}, tokenizer {model.tokenizer}"
-    return f"{model.name}: {revision}, {model.dtype}, {fingerprints}"
+    return f"{model.shown}: {revision}, {model.dtype}, {fingerprints}"
 
 
 def _corpus(corpus: CorpusIdentity) -> str:
-    return f"{corpus.name}, revision {corpus.revision}, split {corpus.split}"
+    return f"{corpus.shown}, revision {corpus.revision}, split {corpus.split}"
 
 
 def _prefix_sets(reader: Reader, seen: _Seen) -> Iterator[tuple[str, str]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.config.expansion import EqualRate, Setting
 from harness.config.schema import SweepConfig
-from harness.report.names import short_name
+from harness.report import paper
+from harness.report.names import setting_name, with_method
 from harness.scoring.scores import StoredScore
 from harness.store import Resolution, Run
 from workers.measurement_record import Measurement
+from workers.time_use import TimeUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Scored:
 class Result:
     """A setting in a stage for a model, with all of its seeds that are scored."""
 
-    run: str
+    run: str  # its name; with its number if another run of the report has the same name
     stage: str
     split: str
     model: str  # its title in the sweep, such as "Small"
@@ -39,7 +41,10 @@ class Result:
     resolution: Resolution | None  # how the parameter was resolved; None if the sweep gives it
     prefix_set: str
     seeds: tuple[Scored, ...]  # at least one
-    run_id: int = 0  # two runs may have the same name
+    run_id: int = 0
+    prefixes: int = 0  # how many are continued, and so the number of human texts; 0 if unknown
+    also_in: tuple[str, ...] = ()  # other runs of the report that share its jobs
+    of_several_runs: bool = False  # whether the report has more than one run
 
     @property
     def comparison_group(self) -> tuple[int, str, str, str, str]:
@@ -59,10 +64,19 @@ class Result:
 
     @property
     def label(self) -> str:
-        """Such as "ba-eta=0.0153 (c=20)"; for imported texts, the name of their method."""
-        if self.is_imported:
-            return f"{self.method} ({self.setting})"
-        return short_name(self.setting.rule, self.parameter, self.setting.constraints)
+        """Such as "ba-eta=0.0153 (c=20)", or "tight (eta=0.0009)" if the sweep names the method."""
+        return setting_name(self.method, self.setting.rule, self.parameter, self.setting.constraints)
+
+    @property
+    def origin(self) -> str:
+        """The runs it is from."""
+        return " and ".join((self.run, *self.also_in))
+
+    def shared_with(self, other: Result) -> Result:
+        """This result, from the run of another one with the same jobs as well."""
+        if other.run in (self.run, *self.also_in):
+            return self
+        return replace(self, also_in=(*self.also_in, other.run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +94,24 @@ class Measured:
     """Human text that a model has measured, for rejection rates."""
 
     model: str
-    basis_sizes: tuple[int, ...]
+    constraints: tuple[int, ...]
     jobs: tuple[str, ...]
     run_id: int = 0
+    title: str = ""  # the model, and the run if the report has several
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        return self.title or self.model
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of the linear programs of a result, by the workers' clocks."""
+    """The cost of the linear programs of a result, and the use of its workers' time, by their clocks."""
 
     tokens: int
     solver_seconds: float
+    time_use: TimeUse | None = None  # unknown for texts of older versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +124,22 @@ class Results:
     human: tuple[HumanScores, ...]
     measured: tuple[Measured, ...]
     unfinished: int  # jobs of the runs that are not done
+
+    def config_of(self, result: Result) -> SweepConfig:
+        """The sweep of a result."""
+        return next(
+            config for run, config in zip(self.runs, self.configs, strict=True) if run.id == result.run_id
+        )
+
+    def asked_label(self, result: Result) -> str:
+        """A result by what its sweep asks for, which is the same for every model."""
+        if result.is_imported:
+            return result.label
+        asked, plain = str(result.asked), self.plain_of(result)
+        if plain is not None and plain.method != plain.setting.rule:
+            rule, constraints = result.setting.rule, result.setting.constraints
+            asked = f"{rule} rejecting as much as {plain.method} (c={constraints})"
+        return with_method(result.method, result.setting.rule, asked)
 
     def human_of(self, result: Result) -> HumanScores | None:
         """The scores of the human continuations of a result's prefixes."""
@@ -130,6 +167,15 @@ class Sources:
     results: Results
     measurement: Callable[[Measured], Measurement]
     cost: Callable[[Result], Cost | None]  # None if unknown
+    paper: bool = False  # whether the paper's numbers and statements are shown beside the results
+
+    def corresponds_to(self, part: str) -> str:
+        """What a part corresponds to in the paper; empty unless the paper is shown."""
+        return paper.source(part) if self.paper else ""
+
+    def paper_says(self, name: str) -> tuple[str, ...]:
+        """A statement of the paper as a note; none unless the paper is shown."""
+        return (paper.statement(name),) if self.paper else ()
 
     def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
         """The measured human text from which a result's rejection rate is computed, if there is any."""
@@ -137,7 +183,7 @@ class Sources:
         matching = [
             measured
             for measured in self.results.measured
-            if measured.model == result.model and (constraints is None or constraints in measured.basis_sizes)
+            if measured.model == result.model and (constraints is None or constraints in measured.constraints)
         ]
         if not matching:
             return None

@@ -14,6 +14,7 @@ from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing
 from harness.report.results import Result, Results
+from harness.report.tables.labels import distinct, labels
 from harness.store import Reader, StoredJob
 from harness.words import counted
 
@@ -47,18 +48,16 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
         for index in _spread(start, stop, count)
     }
     pieces = _Pieces(shown[0].model_name, decode)
-    written = {
-        result.label: _written(reader, job, prefixes.values())
-        for result, job in zip(shown, jobs, strict=True)
-    }
+    titles = labels(shown)
+    written = [_written(reader, job, prefixes.values()) for job in jobs]
     openings = [
         Opening(
             index=index,
             text=prefix.text,
             human=prefix.continuation,
             continuations=tuple(
-                _continuation(result, texts[prefix.id], prefix, pieces)
-                for result, texts in zip(shown, written.values(), strict=True)
+                _continuation(title, result, texts[prefix.id], prefix, pieces)
+                for title, result, texts in zip(titles, shown, written, strict=True)
             ),
         )
         for index, prefix in prefixes.items()
@@ -73,16 +72,16 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
 
 
 def _choose(results: Results) -> list[Result]:
-    """Settings of the first model for the same prefixes, each once; on test text if there is any."""
+    """Methods of the first model for the same prefixes, each once; on test text if there is any."""
     candidates = [result for result in results.results if result.split == "test"] or list(results.results)
     if not candidates:
         return []
     first = candidates[0]
-    by_label: dict[str, Result] = {}
-    for result in candidates:
-        if (result.model, result.prefix_set) == (first.model, first.prefix_set):
-            by_label.setdefault(result.label, result)
-    return list(by_label.values())
+    return distinct(
+        result
+        for result in candidates
+        if (result.model, result.prefix_set) == (first.model, first.prefix_set)
+    )
 
 
 def _first_jobs(reader: Reader, shown: Sequence[Result]) -> list[StoredJob]:
@@ -127,13 +126,13 @@ def _written(reader: Reader, job: StoredJob, prefixes: Iterable[PrefixEntry]) ->
 
 
 def _continuation(
-    result: Result, generation: Generation, prefix: PrefixEntry, pieces: _Pieces
+    title: str, result: Result, generation: Generation, prefix: PrefixEntry, pieces: _Pieces
 ) -> Continuation:
     length = counted(len(generation.trace), "token")
     ended = ", ended by the model" if generation.stop_reason == "end" else ""
     # How the tokens of imported texts were accepted is not known.
     parts = None if result.is_imported else pieces.of(prefix, generation)
-    return Continuation(result.label, f"{length}{ended}", generation.text, parts)
+    return Continuation(title, f"{length}{ended}", generation.text, parts)
 
 
 @dataclass
@@ -173,7 +172,7 @@ class _Pieces:
                 acceptance=Acceptance(int(trace.acceptance[step])),
                 probability=float(trace.probabilities[step]),
                 threshold=float(trace.thresholds[step]),
-                rejected=tuple(self._name(decode, prefix, token) for token in trace.refused_before(step)),
+                rejected=tuple(self._name(decode, prefix, token) for token in trace.rejected_before(step)),
                 undecided=int(trace.undecided[step]),
             )
             for step, text in enumerate(texts)

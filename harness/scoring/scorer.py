@@ -37,7 +37,7 @@ def score_texts(
     """The statistics asked for, by family, and MAUVE where there are features to compare."""
     entries: list[ScoreEntry] = []
     if features is not None and mauve is not None:
-        found = mauve_scores(
+        scores = mauve_scores(
             features.human,
             features.generated,
             np.arange(texts.prefixes),
@@ -45,7 +45,7 @@ def score_texts(
             mauve,
             resampling,
         )
-        entries.append(mauve_entry(mauve["kmeans_seeds"], found))
+        entries.append(mauve_entry(mauve["kmeans_seeds"], scores))
     for family in statistics:
         made = summarize(get_statistic(family)(texts, resampling), texts, resampling)
         entries += made if family in STATISTIC_NAMES else [_marked(entry, family) for entry in made]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,6 +25,7 @@ from harness.store import (
 )
 from harness.store.owners import is_gone
 from harness.words import counted, duration
+from workers.time_use import TimeUse
 
 # Rates are measured over the shortest of these windows in which enough jobs ended.
 _WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
@@ -49,8 +50,17 @@ WHERE run_jobs.run_id = :run_id
 GROUP BY 1, 2, 3, 4
 """
 
-_TOTALS = """
-SELECT run_id, sum(done), sum(leased), sum(waiting), sum(failed) FROM progress_view GROUP BY run_id
+_TIME_USE = """
+SELECT jobs.kind, sum(CAST(attempts.time_use ->> 'forward' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'propose' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'settle' AS double precision)),
+       sum(CAST(attempts.time_use ->> 'waiting' AS double precision)),
+       max(CAST(attempts.time_use ->> 'batches_in_flight' AS integer))
+FROM run_jobs
+JOIN jobs ON jobs.key = run_jobs.job_key
+JOIN attempts ON attempts.job_key = jobs.key AND attempts.outcome = 'done'
+WHERE run_jobs.run_id = :run_id AND attempts.time_use IS NOT NULL
+GROUP BY jobs.kind
 """
 
 _MEAN_SECONDS = "SELECT kind, avg(seconds) FROM attempts_view WHERE outcome = 'done' GROUP BY kind"
@@ -108,6 +118,7 @@ class RunStatus:
     resolutions: tuple[Resolution, ...]
     open_parameters: tuple[str, ...]  # that wait for results, by their names in resolutions
     unresolvable: tuple[tuple[str, str], ...]  # parameters that cannot be resolved, and why
+    time_use: tuple[tuple[JobKind, TimeUse], ...] = ()  # of the done jobs of a kind, where workers told it
 
     def __str__(self) -> str:
         return say(self)
@@ -118,49 +129,40 @@ class RunStatus:
 
     @property
     def state(self) -> RunState:
-        if not self.stages:
-            return RunState.WAITING if self.drivers else RunState.EMPTY
-        if self.count("leased"):
-            # No owners: the leases were given back between two queries.
-            is_silent = bool(self.owners) and all(owner.expired for owner in self.owners)
-            return RunState.SILENT if is_silent else RunState.RUNNING
-        if self.count("waiting"):
-            return RunState.WAITING if self.drivers else RunState.STOPPED
-        if self.count("failed"):
-            return RunState.FAILED
-        return RunState.UNRESOLVED if self.open_parameters or self.unresolvable else RunState.DONE
+        return state_of(
+            {name: self.count(name) for name in ("leased", "waiting", "failed", "total")},
+            self.owners,
+            self.drivers,
+            is_resolved=not (self.open_parameters or self.unresolvable),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """A run and the counts of its jobs; `waiting` includes blocked jobs."""
-
-    run: Run
-    done: int = 0
-    leased: int = 0
-    waiting: int = 0
-    failed: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.done + self.leased + self.waiting + self.failed
-
-
-def list_runs(reader: Reader) -> list[RunSummary]:
-    """All runs, the latest started first."""
-    with reader.query(_TOTALS) as answer:
-        totals = {run_id: [int(count) for count in counts] for run_id, *counts in answer.rows}
-    return [RunSummary(run, *totals.get(run.id, ())) for run in reader.runs()]
+def state_of(
+    counts: Mapping[str, int],  # `waiting` without blocked jobs
+    owners: Sequence[LeaseOwner],
+    drivers: Sequence[DriverPresence],
+    *,
+    is_resolved: bool,
+) -> RunState:
+    """The state of a run as a whole, from its numbers of jobs and its drivers."""
+    if not counts["total"]:
+        return RunState.WAITING if drivers else RunState.EMPTY
+    if counts["leased"]:
+        # No owners: the leases were given back between two queries.
+        is_silent = bool(owners) and all(owner.expired for owner in owners)
+        return RunState.SILENT if is_silent else RunState.RUNNING
+    if counts["waiting"]:
+        return RunState.WAITING if drivers else RunState.STOPPED
+    if counts["failed"]:
+        return RunState.FAILED
+    return RunState.DONE if is_resolved else RunState.UNRESOLVED
 
 
 def gather(reader: Reader, run: Run) -> RunStatus:
     """Read the status of a run."""
     instances = reader.instances(run.id, with_jobs=False)
     stages = _count_stages(reader, run, instances)
-    owners = [
-        replace(owner, expired=owner.expired or is_gone(owner.owner, reader.address))
-        for owner in reader.owners(run.id)
-    ]
+    owners = lease_owners(reader, run)
     rates: list[Rate] = []
     workers: list[WorkerActivity] = []
     window = 0.0
@@ -178,11 +180,12 @@ def gather(reader: Reader, run: Run) -> RunStatus:
         seconds_left=seconds_left,
         seconds_left_is_least=is_least,
         owners=tuple(owners),
-        drivers=tuple(_live_drivers(reader, run)),
+        drivers=tuple(live_drivers(reader, run)),
         errors=tuple(group_errors(find_failed(reader, run.id))),
         resolutions=tuple(reader.resolutions(run.id)),
         open_parameters=tuple(_parameters(instances, InstanceState.OPEN)),
         unresolvable=tuple(_parameters(instances, InstanceState.UNRESOLVABLE).items()),
+        time_use=tuple(_time_use(reader, run)),
     )
 
 
@@ -192,7 +195,22 @@ def estimate_time_left(reader: Reader, run: Run, counts: Sequence[Progress]) -> 
     return _estimate(reader, counts, _recent_rates(reader, run)[0])
 
 
-def _live_drivers(reader: Reader, run: Run) -> list[DriverPresence]:
+def _time_use(reader: Reader, run: Run) -> list[tuple[JobKind, TimeUse]]:
+    with reader.query(_TIME_USE, {"run_id": run.id}) as answer:
+        found = {JobKind(kind): TimeUse(*sums) for kind, *sums in answer.rows}
+    return [(kind, found[kind]) for kind in JobKind if kind in found]
+
+
+def lease_owners(reader: Reader, run: Run) -> list[LeaseOwner]:
+    """The drivers that hold leases of a run. Leases of a driver that is dead count as expired."""
+    return [
+        replace(owner, expired=owner.expired or is_gone(owner.owner, reader.address))
+        for owner in reader.owners(run.id)
+    ]
+
+
+def live_drivers(reader: Reader, run: Run) -> list[DriverPresence]:
+    """The drivers of a run that have reported lately and are not known to be dead."""
     now = datetime.now(UTC)
     return [
         driver

@@ -4,14 +4,16 @@ open_store      for a driver: claim jobs and complete them
 open_reader     for everyone else: queries, which do not block a running sweep
 migrate         upgrade an older database to this version
 
-Inside, store.py writes; reader.py and job_reader.py read. plans.py, instances.py, queue.py and results.py
-hold the statements of store.py's transactions, and result_rows.py reads results back.
+Inside, store.py writes; reader.py and job_reader.py read. runs.py, plans.py, instances.py, queue.py,
+results.py and deletion.py hold the statements of store.py's transactions, and result_rows.py reads results
+back. merging.py and merging_runs.py bring the results of one database into another.
 """
 
 from harness.store.errors import NoStoreError, SchemaVersionError, StoreError, StoreUnavailableError
 from harness.store.reader import Reader
 from harness.store.records import (
     AttemptOutcome,
+    Deletion,
     DriverPresence,
     FailedJob,
     GeneratedText,
@@ -21,6 +23,7 @@ from harness.store.records import (
     JobState,
     Lease,
     LeaseOwner,
+    LocalInput,
     Progress,
     QueryRows,
     Rate,
@@ -37,6 +40,7 @@ from harness.store.versions import SCHEMA_VERSION, migrate
 __all__ = [
     "SCHEMA_VERSION",
     "AttemptOutcome",
+    "Deletion",
     "DriverPresence",
     "FailedJob",
     "GeneratedText",
@@ -46,6 +50,7 @@ __all__ = [
     "JobState",
     "Lease",
     "LeaseOwner",
+    "LocalInput",
     "NoStoreError",
     "Progress",
     "QueryRows",

@@ -32,7 +32,22 @@ Add = Callable[[Any], None]
 def results_hash(connection: Connection, run_id: int) -> str:
     """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions."""
     digest = hashlib.sha256()
+    add = _adding_to(digest)
+    for job in _done_jobs(connection, run_id):
+        add(job.id)
+        _add_result(connection, job.key, JobKind(job.kind), add)
+    _add_resolutions(connection, run_id, add)
+    return digest.hexdigest()
 
+
+def result_hash(connection: Connection, key: int, kind: JobKind) -> str:
+    """SHA-256, in hexadecimal, of the content of the result of a job."""
+    digest = hashlib.sha256()
+    _add_result(connection, key, kind, _adding_to(digest))
+    return digest.hexdigest()
+
+
+def _adding_to(digest: hashlib._Hash) -> Add:
     def add(value: Any) -> None:
         """Add a value with its type and size, so that different lists of values give different bytes."""
         match value:
@@ -47,11 +62,7 @@ def results_hash(connection: Connection, run_id: int) -> str:
         digest.update(f"{type(value).__name__}:{len(data)}:".encode())
         digest.update(data)
 
-    for job in _done_jobs(connection, run_id):
-        add(job.id)
-        _add_result(connection, job.key, JobKind(job.kind), add)
-    _add_resolutions(connection, run_id, add)
-    return digest.hexdigest()
+    return add
 
 
 def _done_jobs(connection: Connection, run_id: int) -> list[Any]:

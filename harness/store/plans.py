@@ -1,4 +1,4 @@
-"""Writing plans: runs, jobs, prefixes, resolved parameters.
+"""Writing plans: jobs, prefixes, resolved parameters.
 
 Everything here can be repeated: rows that exist already stay as they are.
 """
@@ -10,16 +10,14 @@ import graphlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy import Connection, select, text, update
 
 from bat.errors import InvalidInputError
 from harness.jobs import Job, JobKind, canonical_json
 from harness.jobs.rows import PrefixRows
 from harness.store.records import JobState, Resolution
-from harness.store.statements import add_rows, batches, by_key_only, find_keys, run_identity_hash
+from harness.store.statements import add_rows, batches, by_key_only, find_keys
 from harness.store.tables import (
-    DriverRow,
-    InstanceRow,
     JobNeedRow,
     JobRow,
     PrefixRow,
@@ -28,7 +26,6 @@ from harness.store.tables import (
     ResolutionRow,
     RunJobRow,
     RunRow,
-    utc_now,
 )
 from harness.words import counted
 
@@ -40,32 +37,6 @@ def lock_plans(connection: Connection) -> None:
     """Allow one plan to be written at a time: two that share jobs could deadlock."""
     if connection.dialect.name != "sqlite":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-
-
-def forget_empty_run(connection: Connection, run_id: int) -> None:
-    """Remove a run for which nothing was planned, as if it had never been started."""
-    planned = sum(
-        connection.scalar(select(func.count()).where(column == run_id)) or 0
-        for column in (RunJobRow.run_id, InstanceRow.run_id, ResolutionRow.run_id)
-    )
-    if planned:
-        return
-    connection.execute(delete(DriverRow).where(DriverRow.run_id == run_id))
-    connection.execute(delete(RunRow).where(RunRow.id == run_id))
-
-
-def add_run(connection: Connection, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
-    """Add a run unless it exists, update its versions and start, and return its id."""
-    identity = run_identity_hash(name, config)
-    row = {"identity": identity, "name": name, "config": dict(config), "versions": dict(versions)}
-    add_rows(connection, RunRow, [row])
-    statement = (
-        update(RunRow)
-        .where(RunRow.identity == identity)
-        .values(versions=dict(versions), started_at=utc_now())
-        .returning(RunRow.id)
-    )
-    return int(connection.execute(statement).scalar_one())
 
 
 def add_jobs(connection: Connection, run_id: int, jobs: Iterable[Job], order: int | Sequence[int]) -> int:

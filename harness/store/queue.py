@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, null, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, null, or_, select, update
 from sqlalchemy.orm import aliased
 
 from harness.jobs import JobKind
@@ -150,9 +150,17 @@ def release(connection: Connection, leases: Sequence[Lease]) -> int:
     return len(ours)
 
 
-def finish(connection: Connection, keys: Iterable[int]) -> None:
-    """Mark jobs as done whose leases `lock_ours` returned."""
+def finish(
+    connection: Connection, keys: Iterable[int], time_use: Mapping[int, Mapping[str, Any]] | None = None
+) -> None:
+    """Mark jobs as done whose leases `lock_ours` returned; `time_use` is by key, for those it is known of."""
     held = set(keys)
+    known = [{"of_job": key, "use": dict(use)} for key, use in (time_use or {}).items() if key in held]
+    if known:
+        statement = update(AttemptRow).where(
+            AttemptRow.job_key == bindparam("of_job"), AttemptRow.outcome == AttemptOutcome.RUNNING
+        )
+        connection.execute(statement.values(time_use=bindparam("use")), known)
     _set(connection, held, state=JobState.DONE.value, finished_at=utc_now(), **_NOBODY)
     _end_attempts(connection, held, AttemptOutcome.DONE)
 

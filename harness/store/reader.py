@@ -14,14 +14,24 @@ from sqlalchemy.exc import DBAPIError
 from bat.errors import InvalidInputError
 from harness.jobs.rows import PrefixEntry
 from harness.scoring.scores import StoredScore
-from harness.store import hashing, instances, result_rows
+from harness.store import deletion, hashing, instances, result_rows, runs
 from harness.store.addresses import shown
 from harness.store.error_messages import detail_of
 from harness.store.job_reader import JobReader
-from harness.store.records import GeneratedText, Instance, QueryRows, Resolution, Run, StoredPrefixSet
-from harness.store.statements import get_done_keys, run_identity_hash
+from harness.store.records import (
+    Deletion,
+    GeneratedText,
+    Instance,
+    LocalInput,
+    QueryRows,
+    Resolution,
+    Run,
+    StoredPrefixSet,
+)
+from harness.store.statements import get_done_keys
 from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
 from workers.measurement_record import Measurement, concatenate
+from workers.time_use import TimeUse
 
 if TYPE_CHECKING:  # brings in torch
     from workers.generation import Generation
@@ -57,18 +67,21 @@ class Reader(JobReader):
     def runs(self) -> list[Run]:
         """All runs, the latest started first."""
         with self._database.reading() as connection:
-            return _runs(connection)
+            return runs.read(connection)
 
     def find_run(self, name: str | int) -> Run | None:
         """The run with that number, or the latest run with that name."""
         with self._database.reading() as connection:
-            matching = _runs(connection, RunRow.id == name if isinstance(name, int) else RunRow.name == name)
+            is_it = RunRow.id == name if isinstance(name, int) else RunRow.name == name
+            matching = runs.read(connection, is_it)
         return matching[0] if matching else None
 
-    def find_run_id(self, name: str, config: Mapping[str, Any]) -> int | None:
-        """The number of the run with this name and configuration, if it was started before."""
+    def find_run_id(
+        self, name: str, config: Mapping[str, Any], inputs: Sequence[LocalInput] = ()
+    ) -> int | None:
+        """The number of the run with this name, configuration and local files, if it was started before."""
         with self._database.reading() as connection:
-            identity = run_identity_hash(name, config)
+            identity = runs.identity_of(name, config, inputs)
             return connection.scalar(select(RunRow.id).where(RunRow.identity == identity))
 
     def get_run(self, name: str | int) -> Run:
@@ -95,6 +108,11 @@ class Reader(JobReader):
         """What a run does, in the order of its sweep. Reading a large sweep is faster without its jobs."""
         with self._database.reading() as connection:
             return instances.read(connection, run_id, with_jobs=with_jobs)
+
+    def count_deletion(self, run_id: int) -> Deletion:
+        """What deleting a run would delete."""
+        with self._database.reading() as connection:
+            return deletion.count(connection, run_id)
 
     # Results; a job that is not done is an error
 
@@ -149,6 +167,12 @@ class Reader(JobReader):
         """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""
         with self._database.reading() as connection:
             return result_rows.read_solver_cost(connection, get_done_keys(connection, job_ids).values())
+
+    def time_use(self, job_ids: Sequence[str]) -> TimeUse | None:
+        """What workers spent on done jobs, all together; None if nothing is known, as of older databases."""
+        with self._database.reading() as connection:
+            keys = get_done_keys(connection, job_ids)
+            return TimeUse.total(result_rows.read_time_use(connection, list(keys.values())))
 
     # Prefixes
 
@@ -219,15 +243,6 @@ class Reader(JobReader):
                     f"a query must return rows; got {sql.strip()[:60]!r}. Begin with SELECT."
                 )
             yield QueryRows(tuple(result.keys()), (tuple(row) for row in result))
-
-
-def _runs(connection: Connection, *conditions: Any) -> list[Run]:
-    rows = connection.execute(
-        select(RunRow.id, RunRow.name, RunRow.config, RunRow.versions, RunRow.created_at, RunRow.started_at)
-        .where(*conditions)
-        .order_by(RunRow.started_at.desc(), RunRow.id.desc())
-    )
-    return [Run(*row) for row in rows]
 
 
 def _deciding_jobs(connection: Connection, resolution_id: int) -> tuple[str, ...]:

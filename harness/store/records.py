@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from bat.errors import InvalidInputError
-from harness.jobs import JobKind, JobSpec, SpecJson, parse_job
+from harness.jobs import JobKind, JobSpec, SpecJson, parse_job, sha256_of
 
 
 class JobState(StrEnum):
@@ -59,6 +59,23 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalInput:
+    """A local file or folder that a sweep reads."""
+
+    key: str  # in the sweep, such as corpus.name or models.0.name
+    path: str
+    revision: str  # of its content
+    signature: str | None = None  # of its sizes and times; None if these do not tell whether it changed
+
+    @property
+    def noun(self) -> str:
+        """What it is in the sweep."""
+        section = self.key.partition(".")[0]
+        nouns = {"models": "model", "features": "model of the features", "imports": "file of imported texts"}
+        return nouns.get(section, section)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A sweep that was started."""
 
@@ -68,6 +85,35 @@ class Run:
     versions: Mapping[str, Any]
     created_at: datetime
     started_at: datetime
+    tags: tuple[str, ...] = ()
+    inputs: tuple[LocalInput, ...] = ()  # none in runs of versions that did not record them
+
+    @property
+    def label(self) -> str:
+        """A name that no other run of the database has, and that commands accept."""
+        return f"{self.name}#{self.id}"
+
+    @property
+    def configuration_hash(self) -> str:
+        """The SHA-256 of the configuration, the same on every machine."""
+        return sha256_of(self.config)
+
+    @property
+    def revision(self) -> str | None:
+        """The revisions of the local files, with their keys if there are several; None if there are none."""
+        if len(self.inputs) == 1:
+            return self.inputs[0].revision
+        return ", ".join(f"{entry.key} {entry.revision}" for entry in self.inputs) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What goes when a run is deleted."""
+
+    jobs: int  # that no other run uses
+    done: int  # of them
+    texts: int  # that they wrote
+    shared: int  # jobs that other runs use, which stay
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,16 @@ with open_reader("sqlite:///results.db") as reader, reader.query("SELECT * FROM 
 * A job has an `id`, the SHA-256 of everything its result depends on, which is the same in every database,
   and a `key`, a small number that other tables of this database refer to. Views show the id as `job`.
 * The rows of a result are numbered: `item` counts from 0 in the order of the worker's answer.
+* Runs share jobs. A row of a view belongs to one run: `run_id` is its number, `run` its name. Several runs
+  may have one name; `bat-harness runs list` shows what tells them apart.
 * Times are in UTC, by the database's own clock.
 * Results of a job appear all at once, in the transaction that makes it `done`, and never change afterwards.
 """
 
-_QUESTIONS = f"""\
-`bat-harness query --name NAME` answers one of these {len(QUERIES)} questions. `bat-harness query --list`
-lists all named queries, with their SQL.
+_QUESTIONS = """\
+`bat-harness query --name NAME` answers these for the latest run, or for another one with `--run RUN`;
+`--run all` is for all runs. `:runs` stands for the numbers of the runs, also in SQL that you give to `query`
+yourself. `bat-harness query --list` lists more questions.
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from sqlalchemy import Connection, func, select
 from bat.random import Key
 from harness.jobs.rows import GenerationEntry
 from harness.scoring.scores import ScoreEntry
-from harness.store.records import GeneratedText
+from harness.store.records import AttemptOutcome, GeneratedText
 from harness.store.results import BOUNDS, MEASURED
 from harness.store.statements import batches
 from harness.store.tables import (
+    AttemptRow,
     FeatureRow,
     GenerationRow,
     MeasurementRow,
@@ -24,6 +25,7 @@ from harness.store.tables import (
     TokenTraceRow,
 )
 from workers.measurement_record import Measurement, Thresholds
+from workers.time_use import TimeUse
 
 _MEASURED = [getattr(MeasurementRow, name) for name in MEASURED]
 _BOUNDS = [getattr(MeasurementThresholdRow, name) for name in BOUNDS]
@@ -104,6 +106,19 @@ def read_solver_cost(connection: Connection, keys: Iterable[int]) -> tuple[int, 
         more_tokens, more_seconds = connection.execute(statement).one()
         tokens, seconds = tokens + int(more_tokens or 0), seconds + float(more_seconds or 0.0)
     return tokens, seconds
+
+
+def read_time_use(connection: Connection, keys: Sequence[int]) -> Iterator[TimeUse]:
+    """What workers spent on the done attempts of jobs, where it is known."""
+    for batch in batches(keys):
+        known = connection.scalars(
+            select(AttemptRow.time_use).where(
+                AttemptRow.job_key.in_(batch),
+                AttemptRow.outcome == AttemptOutcome.DONE,
+                AttemptRow.time_use.is_not(None),
+            )
+        )
+        yield from map(TimeUse.from_json, known)
 
 
 def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:

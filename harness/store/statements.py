@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, Connection, func, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from bat.errors import InvalidInputError
-from harness.jobs import sha256_of
 from harness.store.records import JobState
 from harness.store.tables import Base, JobRow, RunJobRow
 
@@ -79,8 +78,3 @@ def get_done_keys(connection: Connection, job_ids: Sequence[str]) -> dict[str, i
                 )
             keys[job_id] = key
     return keys
-
-
-def run_identity_hash(name: str, config: Mapping[str, Any]) -> str:
-    """What tells runs apart: equal for a sweep that is started again."""
-    return sha256_of([name, config])

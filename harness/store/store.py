@@ -37,11 +37,11 @@ from sqlalchemy import select, update
 from bat.errors import InvalidInputError
 from harness.jobs import ROWS_TYPES, Job, JobKind
 from harness.jobs.rows import PrefixRows, Rows
-from harness.store import instances, plans, queue, results
+from harness.store import deletion, instances, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
-from harness.store.records import Instance, JobState, Lease, Resolution, RetryPolicy
+from harness.store.records import Instance, JobState, Lease, LocalInput, Resolution, RetryPolicy, Run
 from harness.store.statements import add_rows, in_run
 from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
@@ -96,16 +96,62 @@ class Store(Reader):
 
     # Plans
 
-    def add_run(self, name: str, config: Mapping[str, Any], versions: Mapping[str, Any]) -> int:
-        """Add a run unless it exists, and return its id. `versions` are those of the libraries in use."""
+    def add_run(
+        self,
+        name: str,
+        config: Mapping[str, Any],
+        versions: Mapping[str, Any],
+        inputs: Sequence[LocalInput] = (),
+    ) -> int:
+        """Add a run unless it exists, and return its id.
+
+        `versions` are those of the libraries in use, `inputs` the local files that the sweep reads.
+        """
         with self._database.writing() as connection:
-            return plans.add_run(connection, name, config, versions)
+            return runs.add(connection, name, config, versions, inputs)
+
+    def record_inputs(self, run_id: int, inputs: Sequence[LocalInput]) -> None:
+        """Store the local files of a run, as they were seen last."""
+        with self._database.writing() as connection:
+            runs.record_inputs(connection, run_id, inputs)
+
+    def touch_run(self, run_id: int) -> None:
+        """Make a run the latest one."""
+        with self._database.writing() as connection:
+            runs.touch(connection, run_id)
 
     def forget_empty_run(self, run_id: int) -> None:
         """Remove a run for which nothing was planned; one with a plan stays."""
         with self._database.writing() as connection:
             plans.lock_plans(connection)
-            plans.forget_empty_run(connection, run_id)
+            runs.forget_empty(connection, run_id)
+
+    def rename_run(self, run: Run, name: str) -> None:
+        """Give a run another name. An error if a run of that name has the same configuration and files."""
+        with self._database.writing() as connection:
+            runs.rename(connection, run, name)
+
+    def add_tags(self, run_id: int, tags: Iterable[str]) -> None:
+        """Add tags to a run; those it has stay."""
+        with self._database.writing() as connection:
+            runs.add_tags(connection, run_id, tags)
+
+    def remove_tags(self, run_id: int, tags: Iterable[str]) -> None:
+        """Remove tags from a run."""
+        with self._database.writing() as connection:
+            runs.remove_tags(connection, run_id, tags)
+
+    def delete_jobs_of(self, run_id: int) -> int:
+        """Delete some of the jobs that only this run uses, and return how many; 0 when none are left."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            return deletion.delete_some_jobs(connection, run_id)
+
+    def delete_run(self, run_id: int) -> None:
+        """Delete a run, once its own jobs are deleted."""
+        with self._database.writing() as connection:
+            plans.lock_plans(connection)
+            deletion.delete_run(connection, run_id)
 
     def add_jobs(self, run_id: int, jobs: Iterable[Job], order: int | Sequence[int] = 0) -> int:
         """Add jobs to a run, and return how many are new to the database.
@@ -215,8 +261,15 @@ class Store(Reader):
         """Store a result and mark its job as done. If the lease is not ours any more, return False only."""
         return self.complete_many([(lease, result)])[0]
 
-    def complete_many(self, completions: Sequence[tuple[Lease, Rows]]) -> list[bool]:
-        """Complete several jobs in one transaction. Return, for each, whether its lease was still ours."""
+    def complete_many(
+        self,
+        completions: Sequence[tuple[Lease, Rows]],
+        time_use: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> list[bool]:
+        """Complete several jobs in one transaction. Return, for each, whether its lease was still ours.
+
+        `time_use` is what workers spent their time on, by the keys of jobs. It is no part of a result.
+        """
         for lease, result in completions:
             expected = ROWS_TYPES[lease.kind]
             if not isinstance(result, expected):
@@ -234,7 +287,7 @@ class Store(Reader):
                 if is_ours
             }
             results.write(connection, stored)
-            queue.finish(connection, stored)
+            queue.finish(connection, stored, time_use)
         return kept
 
     def fail(

@@ -1,12 +1,14 @@
 """Views with plain names for SQL queries by people. They join the tables.
 
-Jobs may belong to several runs, and to several settings of one. Every view but attempts_view has a row for
-each run, and says which; roles_view, generations_view and scores_view have one for each setting, too.
-The columns place and basis_size are older names of item and constraints.
+Jobs may belong to several runs, and to several settings of one. Every view has a row for each run, and says
+which; roles_view, generations_view and scores_view have one for each setting, too. A method is called what
+the sweep calls it, with its rule and parameter beside it. The columns place and basis_size are older names
+of item and constraints.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
@@ -21,15 +23,43 @@ class View:
 
     name: str
     meaning: str
-    sql: str  # {seconds} stands for how long an attempt took
+    sql: str  # {seconds} stands for how long an attempt took, {joined VALUES} for a list as text
 
+
+def _of_setting(expression: str) -> str:
+    """A value of the settings of a run that a job works for, computed only by queries that ask for it."""
+    return f"""(SELECT {expression} FROM instance_jobs
+                JOIN instances ON instances.id = instance_jobs.instance_id
+                WHERE instance_jobs.job_key = jobs.key AND instances.run_id = runs.id)"""
+
+
+_SETTING = f"""
+           {_of_setting("{joined instances.method}")} AS method,
+           coalesce(jobs.method, {_of_setting("max(instances.rule)")}) AS rule,
+           coalesce(jobs.parameter, {_of_setting("max(instances.parameter)")}) AS parameter,
+           coalesce(jobs.constraints, {_of_setting("max(instances.constraints)")}) AS constraints"""
+
+RUNS = View(
+    "runs_view",
+    "A run, and what tells it from others of its name: when it was started, its tags, the revisions of the "
+    "local files it reads. `identity` is the SHA-256 of name, configuration and revisions.",
+    """
+    SELECT runs.id AS run_id, runs.name AS run, runs.created_at, runs.started_at,
+           (SELECT {joined run_tags.tag} FROM run_tags WHERE run_tags.run_id = runs.id) AS tags,
+           (SELECT {joined run_inputs.key || ' ' || run_inputs.revision} FROM run_inputs
+            WHERE run_inputs.run_id = runs.id) AS revision,
+           (SELECT count(*) FROM run_jobs WHERE run_jobs.run_id = runs.id) AS jobs, runs.identity
+    FROM runs
+    """,
+)
 
 JOBS = View(
     "jobs_view",
-    "A job of a run, and its state; `error` is that of its latest attempt.",
-    """
+    "A job of a run, and its state; `error` is that of its latest attempt. `method` lists the methods of the "
+    "sweep that it works for; it is NULL for work on human text.",
+    f"""
     SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.state, jobs.model,
-           jobs.corpus, jobs.method, jobs.parameter, jobs.constraints,
+           jobs.corpus,{_SETTING},
            jobs.constraints AS basis_size, jobs.attempt, jobs.failures,
            jobs.losses, jobs.owner, jobs.lease_expires_at, jobs.not_before, attempts.error,
            jobs.adjustment, jobs.spec, jobs.created_at, jobs.finished_at
@@ -59,12 +89,22 @@ PROGRESS = View(
 
 ATTEMPTS = View(
     "attempts_view",
-    "One try at a job: by whom, how long, how it ended, with what error.",
-    """
-    SELECT jobs.id AS job, jobs.kind, jobs.model, attempts.number, attempts.owner, attempts.worker,
-           attempts.outcome, attempts.error, attempts.started_at, attempts.ended_at, {seconds} AS seconds
+    "One try at a job of a run: by whom, how long, how it ended, with what error, and how the worker spent "
+    "its time: in `settle_seconds` the host solved programs, in `waiting_seconds` the model had nothing to do. "
+    "Runs that share the job share the attempt: each has a row for it.",
+    f"""
+    SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.model,{_SETTING},
+           attempts.number, attempts.owner, attempts.worker, attempts.outcome, attempts.error,
+           attempts.started_at, attempts.ended_at, {{seconds}} AS seconds,
+           CAST(attempts.time_use ->> 'forward' AS double precision) AS forward_seconds,
+           CAST(attempts.time_use ->> 'propose' AS double precision) AS propose_seconds,
+           CAST(attempts.time_use ->> 'settle' AS double precision) AS settle_seconds,
+           CAST(attempts.time_use ->> 'waiting' AS double precision) AS waiting_seconds,
+           CAST(attempts.time_use ->> 'batches_in_flight' AS integer) AS batches_in_flight
     FROM attempts
     JOIN jobs ON jobs.key = attempts.job_key
+    JOIN run_jobs ON run_jobs.job_key = jobs.key
+    JOIN runs ON runs.id = run_jobs.run_id
     """,
 )
 
@@ -185,18 +225,20 @@ REJECTION_RATES = View(
     _rejection_rates(),
 )
 
-ALL = (JOBS, PROGRESS, ATTEMPTS, ROLES, GENERATIONS, REJECTION_RATES, SCORES)
+ALL = (RUNS, JOBS, PROGRESS, ATTEMPTS, ROLES, GENERATIONS, REJECTION_RATES, SCORES)
 
 _SECONDS = {
     "sqlite": "(julianday(attempts.ended_at) - julianday(attempts.started_at)) * 86400.0",
     "postgresql": "CAST(EXTRACT(EPOCH FROM attempts.ended_at - attempts.started_at) AS double precision)",
 }
+_JOINED = {"sqlite": r"group_concat(DISTINCT \1)", "postgresql": r"string_agg(DISTINCT \1, ',')"}
 
 
 def create_all(connection: Connection) -> None:
     """Create the views; the tables must exist."""
     for view in ALL:
         sql = view.sql.replace("{seconds}", _SECONDS[connection.dialect.name])
+        sql = re.sub(r"\{joined ([^}]*)\}", _JOINED[connection.dialect.name], sql)
         connection.execute(text(f"CREATE VIEW {view.name} AS {sql}"))
 
 

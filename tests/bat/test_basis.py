@@ -162,7 +162,7 @@ def test_a_vocabulary_smaller_than_the_hidden_size():
         Basis.from_matrix(weight, 5)
 
 
-def test_more_constraints_than_the_rank_are_refused():
+def test_more_constraints_than_the_rank_are_invalid():
     weight = matrix(width=10)[:, :6] @ np.random.default_rng(8).normal(size=(6, 10))
     assert Basis.from_matrix(weight, 6).rows.shape == (7, 300)
     for constraints in (7, 10, 1000):
@@ -191,7 +191,7 @@ def test_more_constraints_than_the_rank_are_refused():
         (np.eye(4), None, "got None"),
     ],
 )
-def test_bad_input_is_refused(weight, constraints, message):
+def test_bad_input_is_invalid(weight, constraints, message):
     with pytest.raises(InvalidInputError, match=message):
         Basis.from_matrix(weight, constraints)
 

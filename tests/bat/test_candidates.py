@@ -36,7 +36,7 @@ def test_is_what_one_program_a_token_gives(seed: int, tau: float) -> None:
     found = bat.candidate_set(basis, probs, tau)
     assert found.accepted.tolist() == one_by_one(basis, probs, tau)
     assert found.exact
-    assert found.programs + found.refused_by_spreading == int(((probs > 0) & (probs < tau)).sum())
+    assert found.programs + found.rejected_by_spreading == int(((probs > 0) & (probs < tau)).sum())
 
 
 def test_needs_far_fewer_programs_than_tokens() -> None:

@@ -175,7 +175,7 @@ def test_witness_agrees_with_the_model_and_leaves_the_token_out() -> None:
     assert np.all(q * (1 - upper) <= problem.probs * (1 + 1e-12))
 
 
-def test_witness_of_threshold_one_is_refused() -> None:
+def test_witness_of_threshold_one_is_invalid() -> None:
     with pytest.raises(InvalidInputError, match="token 1"):
         witness(Program(*toy_problem(1)), np.ones(3))
 
@@ -186,12 +186,12 @@ def test_nothing_kept_but_the_sum_is_plain_threshold_sampling() -> None:
     assert lower_bound(program, np.ones(1)) == upper_bound(program, np.full(3, 0.7))[0] == 0.3
 
 
-def test_a_token_without_probability_is_always_refused() -> None:
+def test_a_token_without_probability_is_always_rejected() -> None:
     rows = toy_problem(0).rows
     program = Program(rows, np.array([0.0, 0.6, 0.4]), 0)
     assert lower_bound(program, np.array([1.0, -0.5])) == upper_bound(program, np.full(3, 0.7))[0] == 0.0
 
 
-def test_a_certain_token_is_never_refused() -> None:
+def test_a_certain_token_is_never_rejected() -> None:
     program = Program(toy_problem(0).rows, np.array([0.0, 1.0, 0.0]), 1)
     assert lower_bound(program, np.array([1.0, 0.0])) == upper_bound(program, np.zeros(3))[0] == 1.0

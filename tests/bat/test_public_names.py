@@ -24,6 +24,7 @@ def test_public_names_are_pinned() -> None:
         "Explanation",
         "InvalidInputError",
         "Key",
+        "Proposals",
         "Rule",
         "Samples",
         "SolverUnavailableError",
@@ -34,8 +35,10 @@ def test_public_names_are_pinned() -> None:
         "decide",
         "explain",
         "get_rule",
+        "propose",
         "rule_names",
         "sample",
+        "settle",
         "softmax",
         "uniforms",
     ]
@@ -44,7 +47,7 @@ def test_public_names_are_pinned() -> None:
         assert name in dir(bat)
 
 
-def test_an_unknown_name_is_refused() -> None:
+def test_an_unknown_name_is_invalid() -> None:
     with pytest.raises(AttributeError, match="module 'bat' has no attribute 'nucleus'"):
         bat.nucleus  # noqa: B018
 
@@ -76,6 +79,8 @@ def test_signatures_begin_as_documented() -> None:
     assert first(bat.decide, 4) == ["basis", "probs", "tokens", "thresholds"]
     assert first(bat.candidate_set, 3) == ["basis", "probs", "threshold"]
     assert first(bat.sample, 4) == ["basis", "logits", "rule", "uniforms"]
+    assert first(bat.propose, 3) == ["logits", "rule", "uniforms"]
+    assert first(bat.settle, 2) == ["basis", "proposals"]
     assert first(bat.explain, 4) == ["basis", "probs", "token", "threshold"]
     assert first(bat.get_rule, 2) == ["name", "parameter"]
     assert inspect.signature(bat.critical_thresholds).parameters["tolerance"].default == 1e-6

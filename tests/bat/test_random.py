@@ -129,6 +129,6 @@ def test_empty_batches():
         (lambda: uniforms(np.zeros((2, 2)), 0, 1), "uint64 words of shape"),
     ],
 )
-def test_bad_input_is_refused(make, message):
+def test_bad_input_is_invalid(make, message):
     with pytest.raises(InvalidInputError, match=message):
         make()

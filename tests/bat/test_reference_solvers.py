@@ -91,7 +91,7 @@ def test_medium_problems_against_sixty_digits(
 
 
 def test_full_rank_leaves_one_distribution(solver: Solver) -> None:
-    # As many rows as tokens: nothing but p itself agrees with p, so no token can be refused.
+    # As many rows as tokens: nothing but p itself agrees with p, so no token can be rejected.
     problem = random_problem(np.random.default_rng(5), tokens=6, directions=6)
     assert exact_critical_threshold(*problem) == 1
     assert_right(solver, problem, 1.0)

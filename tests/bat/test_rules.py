@@ -107,7 +107,7 @@ def test_different_rules_differ_though_their_parameters_agree():
         (7, None, "must be a string; got 7"),
     ],
 )
-def test_bad_names_and_parameters_are_refused(name, parameter, message):
+def test_bad_names_and_parameters_are_invalid(name, parameter, message):
     with pytest.raises(InvalidInputError, match=message):
         get_rule(name, parameter)
 
@@ -132,7 +132,7 @@ def test_eta_takes_both_arms():
     flat = (0.125,) * 8
     assert threshold("eta=0.04", *flat) == pytest.approx(0.2 / 8, rel=1e-14)
     assert kept("eta=0.04", *flat) == list(range(8))
-    # eta alone would refuse the last token of this one; the entropy arm keeps it.
+    # eta alone would reject the last token of this one; the entropy arm keeps it.
     unsure = (0.12,) * 8 + (0.035, 0.005)
     assert threshold("eta=0.04", *unsure) < 0.035 < 0.04
     assert kept("eta=0.04", *unsure) == list(range(9))
@@ -244,7 +244,7 @@ def test_an_empty_batch_is_an_empty_answer(name):
     assert rule.critical_parameter(np.zeros((0, 5)), []).shape == (0,)
 
 
-def test_wrong_arrays_are_refused():
+def test_wrong_arrays_are_invalid():
     rule = get_rule("eta", 0.1)
     with pytest.raises(InvalidInputError, match=r"float64 array \[batch, vocabulary\]; got float32 \[1, 2\]"):
         rule.keep(rows((0.5, 0.5)).astype(np.float32))

@@ -1,4 +1,4 @@
-"""A few stored numbers invert every rule as well as the whole distribution does, and refuse to guess."""
+"""A few stored numbers invert every rule as well as the whole distribution does, and never guess."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_stored_facts_answer_for_thresholds_that_tie_with_probabilities() -> Non
             np.testing.assert_array_equal(rule.critical_parameter(facts, critical, own), expected)
 
 
-def test_stored_facts_refuse_questions_they_cannot_answer() -> None:
+def test_stored_facts_leave_open_questions_they_cannot_answer() -> None:
     probs = distributions()
     own = probs[:, 3].copy()
     facts = TokenFacts.of(Summary(probs), own)

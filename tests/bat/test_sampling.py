@@ -92,16 +92,18 @@ def test_without_constraints_basis_aware_is_plain() -> None:
     assert (plain.tokens[same] == aware.tokens[same]).all()
 
 
-def test_reports_what_was_refused_on_the_way() -> None:
+def test_reports_what_was_rejected_on_the_way() -> None:
     basis, probs = toy()
     samples = draw(basis, TOY_LOGITS, "ba-epsilon=0.47", 400)
-    refused = samples.refusals > 0
-    assert refused.mean() == pytest.approx(probs[0, 0], abs=0.1)  # token 0 is drawn first a third of the time
-    assert {tokens for tokens, hit in zip(samples.refused, refused, strict=True) if hit} == {(0,)}
+    rejected = samples.rejections > 0
+    assert rejected.mean() == pytest.approx(
+        probs[0, 0], abs=0.1
+    )  # token 0 is drawn first a third of the time
+    assert {tokens for tokens, hit in zip(samples.rejected_tokens, rejected, strict=True) if hit} == {(0,)}
     assert 0 not in samples.tokens
-    assert (samples.programs[refused] >= 1).all()
-    assert (samples.effort.pivots[refused] >= 1).all()
-    untouched = (samples.tokens == 1) & ~refused
+    assert (samples.programs[rejected] >= 1).all()
+    assert (samples.effort.pivots[rejected] >= 1).all()
+    untouched = (samples.tokens == 1) & ~rejected
     assert (samples.programs[untouched] == 0).all()
     assert (samples.undecided == 0).all()
 
@@ -116,8 +118,8 @@ def test_greedy_fallback_after_max_tries() -> None:
     fell_back = samples.acceptance == bat.Acceptance.GREEDY_FALLBACK
     assert fell_back.mean() > 0.5
     assert (samples.tokens == 7).all()
-    assert (samples.refusals[fell_back] == 3).all()
-    assert all(len(set(tokens)) == len(tokens) for tokens in samples.refused)  # without replacement
+    assert (samples.rejections[fell_back] == 3).all()
+    assert all(len(set(tokens)) == len(tokens) for tokens in samples.rejected_tokens)  # without replacement
 
 
 def test_exact_fallback_draws_from_the_candidate_set() -> None:
@@ -146,12 +148,40 @@ def test_a_row_depends_on_nothing_but_itself() -> None:
     assert alone == together.tokens.tolist()
 
 
+def test_only_rows_below_their_threshold_are_left_pending() -> None:
+    basis, logits = random_model(21, tokens=80, hidden=8, constraints=6, batch=40)
+    numbers = bat.uniforms(keys(40), 0, 11)
+    probs = bat.softmax(logits)
+    rule = bat.get_rule("ba-eta=0.1")
+    proposals = bat.propose(logits, rule, numbers)
+    taus = rule.thresholds(probs)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(proposals.thresholds, taus, rtol=1e-12)
+    np.testing.assert_array_equal(proposals.probs, probs[np.arange(40), proposals.tokens])
+    np.testing.assert_array_equal(proposals.pending, np.flatnonzero(proposals.probs < proposals.thresholds))
+    assert 5 < proposals.pending.size < 35
+    np.testing.assert_array_equal(proposals.distributions, probs[proposals.pending])
+    np.testing.assert_array_equal(proposals.uniforms, numbers[proposals.pending])
+    settled = bat.settle(basis, proposals)
+    finished = np.setdiff1d(np.arange(40), proposals.pending)
+    np.testing.assert_array_equal(settled.tokens[finished], proposals.tokens[finished])
+    assert (settled.programs[proposals.pending] > 0).all()
+    # The first draw is the same for every rule, so a plain one rejects the candidates that were left pending.
+    plain = bat.propose(logits, bat.get_rule("eta=0.1"), numbers)
+    assert plain.pending.size == 0
+    assert plain.distributions.shape == (0, 80)
+    first = [
+        rejected[0] if rejected else token
+        for token, rejected in zip(plain.tokens, plain.rejected_tokens, strict=True)
+    ]
+    assert first == proposals.tokens.tolist()
+
+
 def test_rules_that_share_numbers_mostly_agree() -> None:
     basis, logits = random_model(21, tokens=80, hidden=8, constraints=6, batch=200)
     numbers = bat.uniforms(keys(200), 0, 11)
     plain = bat.sample(basis, logits, bat.get_rule("epsilon=0.01"), numbers)
     aware = bat.sample(basis, logits, bat.get_rule("ba-epsilon=0.02"), numbers)
-    both = (plain.refusals == 0) & (aware.refusals == 0)
+    both = (plain.rejections == 0) & (aware.rejections == 0)
     assert both.mean() > 0.5
     assert (plain.tokens[both] == aware.tokens[both]).all()
 

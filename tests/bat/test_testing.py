@@ -92,6 +92,14 @@ class GrowingCounts(TopA):
     scale: ClassVar[Scale] = Scale.WHOLE
 
 
+class CallsNumpy(TopA):
+    takes_tensors: ClassVar[bool] = True
+
+    def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
+        rows = Summary.of(probs)
+        return rows.capped(self.parameter * np.square(rows.maximum))
+
+
 class ChangesItsInput(TopA):
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
@@ -103,6 +111,7 @@ class ChangesItsInput(TopA):
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
+        (CallsNumpy, r"declares takes_tensors, so it must compute with operators and rows\.xp"),
         (Unfinished, "must define thresholds"),
         (int, "must be a subclass"),
         (BadName, "must not begin with ba-"),

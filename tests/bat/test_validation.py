@@ -94,7 +94,7 @@ def test_one_row_only_where_asked():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "allowed", "refused"),
+    ("dtype", "allowed", "invalid"),
     [
         (np.float64, 0.9e-6, 1.1e-6),
         (np.float32, 0.9e-4, 1.1e-4),
@@ -102,10 +102,10 @@ def test_one_row_only_where_asked():
         (torch.bfloat16, 0.7e-2, 2e-2),
     ],
 )
-def test_how_far_from_one_a_row_may_sum(dtype, allowed, refused):
+def test_how_far_from_one_a_row_may_sum(dtype, allowed, invalid):
     assert as_probabilities(cast([[0.5, 0.5 + allowed]], dtype)).sum() == pytest.approx(1.0, abs=1e-15)
     with pytest.raises(InvalidInputError, match=r"must sum to one within .*; got 1\.\d+ in row 1"):
-        as_probabilities(cast([[0.5, 0.5], [0.5, 0.5 + refused]], dtype))
+        as_probabilities(cast([[0.5, 0.5], [0.5, 0.5 + invalid]], dtype))
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def parse(command: Any, arguments: list[str]) -> dict[str, Any]:
-    """The values of the options, by the command's own parser; it refuses options that it does not have."""
+    """The values of the options, by the command's own parser; unknown options are an error."""
     context = command.make_context(command.name, list(arguments), resilient_parsing=False)
     while hasattr(command, "commands"):
         rest = [*context._protected_args, *context.args]
@@ -102,7 +102,7 @@ def parse_ours(arguments: list[str]) -> dict[str, Any]:
     return parse(typer.main.get_command(cli.app), arguments)
 
 
-def test_the_parser_of_these_tests_refuses_what_commands_do_not_have() -> None:
+def test_the_parser_of_these_tests_fails_on_what_commands_do_not_have() -> None:
     assert parse_ours(["run", SWEEP, "--workers", "3"])["workers"] == 3
     with pytest.raises(Exception, match="--no-such-option"):
         parse_ours(["run", SWEEP, "--no-such-option"])

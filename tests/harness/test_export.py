@@ -87,8 +87,8 @@ def check_tokens(tokens: pd.DataFrame, texts: list[Any]) -> None:
     assert rows["threshold"].isna().all()
     assert rows["acceptance"].tolist() == [Acceptance(way).name.lower() for way in trace.acceptance]
     assert np.array_equal(rows["pivots"], trace.pivots)
-    assert [list(refused) for refused in rows["refused"]] == [
-        trace.refused_before(step) for step in range(len(trace))
+    assert [list(rejected_tokens) for rejected_tokens in rows["rejected_tokens"]] == [
+        trace.rejected_before(step) for step in range(len(trace))
     ]
 
 
@@ -106,8 +106,8 @@ def test_csv_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert len(rows) == one["rows"] == len(whole)
         assert list(rows[0]) == whole.column_names
     with (tmp_path / "csv" / "tokens.csv").open(newline="") as stream:
-        row = next(row for row in csv.DictReader(stream) if row["refusals"] == "1")
-    assert row["refused"].isdecimal()
+        row = next(row for row in csv.DictReader(stream) if row["rejections"] == "1")
+    assert row["rejected_tokens"].isdecimal()
     assert row["threshold"] == ""
     assert row["acceptance"] == "threshold"
 

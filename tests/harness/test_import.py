@@ -306,7 +306,7 @@ def test_runs_and_jobs_from_before_keep_their_identity(tmp_path: Path) -> None:
     assert parse_job(JobKind.GENERATE, spec.job.spec) == spec
 
 
-def refusals() -> Iterator[tuple[str, Callable[[Path], Path], str]]:
+def invalid_files() -> Iterator[tuple[str, Callable[[Path], Path], str]]:
     """What is wrong with a file, how it is made, and what is said."""
     rows = made_up_rows(4)
 
@@ -348,7 +348,7 @@ def refusals() -> Iterator[tuple[str, Callable[[Path], Path], str]]:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"), [case[1:] for case in refusals()], ids=[c[0] for c in refusals()]
+    ("make", "message"), [case[1:] for case in invalid_files()], ids=[c[0] for c in invalid_files()]
 )
 def test_what_is_wrong_with_a_file_is_said_in_a_sentence(
     tmp_path: Path, make: Callable[[Path], Path], message: str, capsys: pytest.CaptureFixture[str]
@@ -439,6 +439,6 @@ def test_the_command_line_imports_resumes_reports_and_exports(
     assert "all 8 jobs" in call("status", "pairs")
     call("export", "pairs", "-o", tmp_path / "files")
     tokens = pa.parquet.read_table(tmp_path / "files" / "tokens.parquet")
-    for column in ("probability", "acceptance", "refusals", "programs"):
+    for column in ("probability", "acceptance", "rejections", "programs"):
         assert tokens[column].null_count == len(tokens) > 0
     assert "Nothing to do" in call("run", tmp_path / "files" / "config.yaml")

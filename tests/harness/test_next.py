@@ -85,7 +85,7 @@ def test_half_of_the_rows_are_the_likeliest_and_the_others_differ(
     assert ranks == sorted(set(ranks))
     assert ranks[:6] == list(range(6))
 
-    # By definition, from the verdicts on all tokens: what only the basis-aware rule of a pair refuses, ...
+    # By definition, from the verdicts on all tokens: what only the basis-aware rule of a pair rejects, ...
     def differing(verdict: Verdict) -> list[set[int]]:
         return [
             {
@@ -341,7 +341,7 @@ def test_the_demo_model_knows_what_follows_my_name(
     assert first["token"] == " is"
     assert first["probability"] > 0.9
     assert set(first["verdicts"].values()) == {"accept"}
-    # The point of the method: a token accepted that the plain form refuses for being unlikely.
+    # The point of the method: a token accepted that the plain form rejects for being unlikely.
     assert any(
         row["verdicts"]["ba-eta=0.048"] == "accept" and row["verdicts"]["eta=0.002"] == "reject"
         for row in printed["tokens"]

@@ -159,7 +159,7 @@ def test_what_comes_later_is_counted_as_it_turns_out(corpus: Path, tmp_path: Pat
             {"name": "measure", "kind": "measure"},
             {"name": "compare", "split": "test"},
         ],
-        measurement={"tokens": 24, "per_document": 3, "basis_sizes": [4, 6], "shard_size": 2},
+        measurement={"tokens": 24, "per_document": 3, "constraints": [4, 6], "shard_size": 2},
     )
     materials = Materials(config)
     first = make_plan(config, materials)
@@ -218,8 +218,8 @@ def test_a_database_that_cannot_be_read_is_no_empty_one(
     ("changes", "said"),
     [
         (
-            {"measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4, 9]}},
-            "measurement.basis_sizes must be at most",
+            {"measurement": {"tokens": 12, "per_document": 3, "constraints": [4, 9]}},
+            "measurement.constraints must be at most",
         ),
         (
             {"methods": [{"rule": "ba-eta", "parameter": 0.1, "constraints": 9}]},
@@ -227,7 +227,7 @@ def test_a_database_that_cannot_be_read_is_no_empty_one(
         ),
     ],
 )
-def test_more_constraints_than_a_model_has_are_refused_before_any_work(
+def test_more_constraints_than_a_model_has_are_invalid_before_any_work(
     changes: dict[str, Any], said: str, corpus: Path
 ) -> None:
     config = tiny_sweep(corpus, **changes)

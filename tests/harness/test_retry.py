@@ -88,7 +88,7 @@ def test_mistakes_are_one_sentence(address: str, capsys: pytest.CaptureFixture[s
     assert len(failed_ids(address)) == 5
 
 
-def test_an_id_that_fits_two_jobs_is_refused(
+def test_an_id_that_fits_two_jobs_is_invalid(
     address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from harness.api import runs

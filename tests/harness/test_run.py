@@ -129,10 +129,10 @@ def test_what_the_sweep_itself_is_to_blame_for_is_not_to_be_retried(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def refuse(self: Worker, request: object) -> None:
+    def fail(self: Worker, request: object) -> None:
         raise InvalidInputError("there is no such thing")
 
-    monkeypatch.setattr(Worker, "answer", refuse)
+    monkeypatch.setattr(Worker, "answer", fail)
     assert run(sweep, "--db", db) == ExitCode.UNFINISHED
     told = capsys.readouterr().err
     assert "Their input is invalid, so retrying will not help. Change the sweep." in told
@@ -288,7 +288,7 @@ def test_interrupted_once_and_twice_killed_and_then_left_alone(sweep: Path, db: 
         "failed": 0,
         "blocked": 0,
         "unresolved": [],
-        "refused": [],
+        "unresolvable": [],
         "complete": True,
     }
     assert hash_of(db) == expected

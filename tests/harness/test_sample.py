@@ -45,17 +45,17 @@ def test_explains_every_rejection(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--method", "ba-eta=0.2", "--explain"]
     record = json.loads(run(capsys, *arguments, "--json"))
     [continuation] = record["continuations"]
-    refused = [token["id"] for piece in continuation["tokens"] for token in piece["refused"]]
-    assert refused
-    assert [refusal["id"] for refusal in continuation["refusals"]] == refused
-    for refusal in continuation["refusals"]:
-        piece = continuation["tokens"][refusal["before_token"] - 1]
-        assert refusal["probability"] < piece["threshold"]
-        assert refusal["critical_threshold"][0] <= piece["threshold"] * (1 + 1e-6)
+    rejected = [token["id"] for piece in continuation["tokens"] for token in piece["rejected"]]
+    assert rejected
+    assert [rejection["id"] for rejection in continuation["rejections"]] == rejected
+    for rejection in continuation["rejections"]:
+        piece = continuation["tokens"][rejection["before_token"] - 1]
+        assert rejection["probability"] < piece["threshold"]
+        assert rejection["critical_threshold"][0] <= piece["threshold"] * (1 + 1e-6)
     assert "".join(piece["text"] for piece in continuation["tokens"]) == continuation["text"]
     printed = run(capsys, *arguments)
-    assert printed.count("before token") == len(refused)
-    assert printed.count("it is rejected: the model's output is also explained") == len(refused)
+    assert printed.count("before token") == len(rejected)
+    assert printed.count("it is rejected: the model's output is also explained") == len(rejected)
 
 
 def test_plain_rules_reject_without_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,9 +259,9 @@ def test_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         ("later", 0, 0, 0),
         ("big", 3, 12, 15),
     ]
-    assert re.search(
-        r"1  big +\S+ \S+ +3 of 15 +- +12 +-", run_command(capsys, "status", "--db", address, "--runs")
-    )
+    printed = run_command(capsys, "status", "--db", address, "--runs")
+    assert re.search(r"1  big +stopped +\S+ \S+ +3 of 15 +- +[0-9a-f]{8} +- *$", printed, re.MULTILINE)
+    assert re.search(r"2  later +empty ", printed)
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

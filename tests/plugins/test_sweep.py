@@ -30,7 +30,7 @@ SWEEP = {
     "corpus": {"name": "reports"},
     "prefixes": {"count": 6, "tokens": 5, "min_continuation_tokens": 6, "shard_size": 3},
     "generation": {"max_tokens": 6, "batch_size": 2, "solver": "scipy", "fallback": "exact", "max_tries": 1},
-    "measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4], "shard_size": 2},
+    "measurement": {"tokens": 12, "per_document": 3, "constraints": [4], "shard_size": 2},
     "features": {"model": FAKE, "max_tokens": 16, "shard_size": 3, "batch_size": 2},
     "scoring": {
         "mauve": {"kmeans_seeds": [25], "kmeans_redo": 1},

@@ -161,12 +161,12 @@ def test_the_content_of_files_is_their_revision(tmp_path: Path) -> None:
         ("some/missing/folder", "folder must exist"),
     ],
 )
-def test_unknown_names_and_missing_files_are_refused(name: str, message: str) -> None:
+def test_unknown_names_and_missing_files_are_invalid(name: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         open_corpus(name)
 
 
-def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
+def test_files_of_another_kind_are_invalid(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("text\nhello\n")
     with pytest.raises(InvalidInputError, match=r"must end in \.jsonl, \.jsonl\.gz, \.parquet, \.txt, .*csv"):
         open_corpus(tmp_path / "table.csv")
@@ -181,7 +181,7 @@ def test_a_missing_column_is_answered_with_those_there_are(tmp_path: Path, write
 
 
 @pytest.mark.parametrize("write", [write_jsonl, write_parquet])
-def test_a_column_without_text_is_refused(tmp_path: Path, write: Writer) -> None:
+def test_a_column_without_text_is_invalid(tmp_path: Path, write: Writer) -> None:
     with pytest.raises(InvalidInputError, match="column 'id' must hold text; got int"):
         read(write(tmp_path, TEXTS), column="id")
 
@@ -209,7 +209,7 @@ def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
     assert read(tmp_path / "a.txt") == [Document.of("hello")]
 
 
-def test_options_that_do_not_belong_to_a_corpus_are_refused(tmp_path: Path) -> None:
+def test_options_that_do_not_belong_to_a_corpus_are_invalid(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, TEXTS)
     with pytest.raises(InvalidInputError, match="split must be one of test, validation, all; got 'train'"):
         open_corpus(path, split="train")  # type: ignore[arg-type]

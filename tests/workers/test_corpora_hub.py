@@ -95,7 +95,7 @@ def test_a_missing_column_is_answered_with_those_there_are(hub: dict[str, Any]) 
         next(corpus.documents())
 
 
-def test_a_split_that_the_dataset_does_not_have_is_refused(hub: dict[str, Any]) -> None:
+def test_a_split_that_the_dataset_does_not_have_is_invalid(hub: dict[str, Any]) -> None:
     corpus = open_corpus("openwebtext", source_split="dev")
     with pytest.raises(InvalidInputError, match=r"cannot be opened as asked: .*dev.* Check revision, config"):
         next(corpus.documents())
@@ -134,7 +134,7 @@ def test_a_stream_that_breaks_off_says_what_to_do(
         next(reader)
 
 
-def test_a_dataset_that_is_not_there_is_refused(hub: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_that_is_not_there_is_invalid(hub: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> None:
         raise datasets.exceptions.DatasetNotFoundError("nothing there")
 

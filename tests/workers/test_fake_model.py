@@ -27,8 +27,8 @@ def entropies(model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def test_the_keys_of_a_name() -> None:
-    name = "fake:v=500, d=8,layers=2,seed=7,context=64,slow=0.5,fail_at=3,crash_at=5,oom_above=8"
-    assert fake_model.parse(name) == fake_model.Recipe(500, 8, 2, 7, 64, 0.5, 3, 5, 8)
+    name = "fake:v=500, d=8,layers=2,seed=7,context=64,slow=0.5,fail_at=3,crash_at=5,oom_above=8,lost_at=9"
+    assert fake_model.parse(name) == fake_model.Recipe(500, 8, 2, 7, 64, 0.5, 3, 5, 8, 9)
     assert fake_model.parse("fake") == fake_model.parse("fake:") == fake_model.Recipe()
 
 

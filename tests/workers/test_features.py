@@ -85,10 +85,10 @@ def test_features_are_those_of_mauve_text(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_no_logits_are_made(fake: LanguageModel) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise AssertionError("the output layer was called")
 
-    hook = fake.model.get_output_embeddings().register_forward_pre_hook(refuse)
+    hook = fake.model.get_output_embeddings().register_forward_pre_hook(fail)
     try:
         featurize(fake, TEXTS, cache=None)
     finally:
@@ -160,7 +160,7 @@ def test_an_empty_text_is_read_as_the_beginning_of_one(fake: LanguageModel) -> N
     assert np.array_equal(featurize(fake, [[]], cache=None), expected)
 
 
-def test_an_empty_text_is_refused_by_number_without_such_a_token(tmp_path: Path) -> None:
+def test_an_empty_text_is_invalid_by_number_without_such_a_token(tmp_path: Path) -> None:
     model = load_tiny(tmp_path / "model", tiny_models.gpt2())
     model.tokenizer.bos_token = None
     model.tokenizer.eos_token = None
@@ -261,7 +261,7 @@ def test_mistakes_are_named(fake: LanguageModel, texts: Any, options: dict[str, 
         featurize(fake, texts, **options)
 
 
-def test_states_that_are_no_numbers_are_refused(cache: Path) -> None:
+def test_states_that_are_no_numbers_are_invalid(cache: Path) -> None:
     broken = models.load("fake:v=1000,d=16,seed=3", device="cpu")
     broken.model.get_input_embeddings().weight.data[ord("R")] = torch.nan
     with pytest.raises(BatError, match="not finite in float32, for 1 of 2 texts"):

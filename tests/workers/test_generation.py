@@ -75,8 +75,8 @@ def test_a_token_is_what_the_engine_gives_for_the_whole_text_so_far(fake: Langua
             logits = fake.model(torch.tensor([text])).logits[:, -1]
         again = bat.sample(fake.basis(6), logits, chosen.rule, bat.uniforms([key], step, 11))
         assert again.tokens[0] == token
-        assert again.refusals[0] == found.trace.refusals[step]
-        assert list(again.refused[0]) == found.trace.refused_before(step)
+        assert again.rejections[0] == found.trace.rejections[step]
+        assert list(again.rejected_tokens[0]) == found.trace.rejected_before(step)
         assert found.trace.probabilities[step] == pytest.approx(again.probs[0], rel=1e-4)
         text.append(token)
 
@@ -112,7 +112,7 @@ def test_seeds_runs_and_samples_give_other_texts(fake: LanguageModel) -> None:
 def test_methods_share_their_random_numbers(fake: LanguageModel) -> None:
     shard = openings(8)
     first = generate(fake, shard, settings("ancestral"))
-    other = generate(fake, shard, settings("epsilon=0.000001"))  # refuses next to nothing
+    other = generate(fake, shard, settings("epsilon=0.000001"))  # rejects next to nothing
     assert bits(first) != bits(other)  # thresholds differ
     assert [one.text for one in first] == [one.text for one in other]
 

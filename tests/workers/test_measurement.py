@@ -70,8 +70,8 @@ def assert_same(first: Measurement, second: Measurement, exactly: bool = True) -
 @pytest.mark.parametrize("name", ["fake", "gpt2"])
 def test_every_row_is_what_the_definition_says(name, documents, positions, request) -> None:
     language_model = request.getfixturevalue(name)
-    found = measure(language_model, documents, positions=positions, basis_sizes=(3, 0))
-    assert found.basis_sizes == (0, 3)
+    found = measure(language_model, documents, positions=positions, constraints=(3, 0))
+    assert found.constraints == (0, 3)
     expected = [(d.id, p) for d in documents for p in positions.get(d.id, ())]
     assert list(zip(found.document.tolist(), found.position.tolist(), strict=True)) == expected
     assert len(expected) == ROWS
@@ -104,19 +104,19 @@ def test_every_row_is_what_the_definition_says(name, documents, positions, reque
 
 
 def test_threads_and_the_order_of_documents_change_no_bit(fake, documents, positions, monkeypatch) -> None:
-    first = measure(fake, documents, positions=positions, basis_sizes=(3,), threads=1)
+    first = measure(fake, documents, positions=positions, constraints=(3,), threads=1)
     monkeypatch.setattr(measurement, "_TASKS_PER_THREAD", 1)
-    assert_same(measure(fake, documents, positions=positions, basis_sizes=(3,), threads=3), first)
-    backwards = measure(fake, documents[::-1], positions=positions, basis_sizes=(3,))
+    assert_same(measure(fake, documents, positions=positions, constraints=(3,), threads=3), first)
+    backwards = measure(fake, documents[::-1], positions=positions, constraints=(3,))
     order = np.lexsort((backwards.position, [LENGTHS.index(int(d[1:])) for d in backwards.document]))
     assert backwards.document[0] == "d58"
     assert_same(backwards.select(order), first)
 
 
 def test_shards_put_together_are_the_whole_but_for_rounding(fake, documents, positions) -> None:
-    whole = measure(fake, documents, positions=positions, basis_sizes=())
-    shards = [measure(fake, documents[i : i + 5], positions=positions, basis_sizes=()) for i in (0, 5, 10)]
-    assert whole.basis_sizes == ()
+    whole = measure(fake, documents, positions=positions, constraints=())
+    shards = [measure(fake, documents[i : i + 5], positions=positions, constraints=()) for i in (0, 5, 10)]
+    assert whole.constraints == ()
     assert_same(measurement.concatenate(shards), whole, exactly=False)
 
 
@@ -133,14 +133,14 @@ def test_a_model_that_makes_all_logits_will_do(fake, documents, positions) -> No
             return self.forward(**named)
 
     bare = LanguageModel(Bare(), fake.tokenizer, fake.info, {3: fake.basis(3)})
-    found = measure(bare, documents, positions=positions, basis_sizes=(3,))
-    expected = measure(fake, documents, positions=positions, basis_sizes=(3,))
+    found = measure(bare, documents, positions=positions, constraints=(3,))
+    expected = measure(fake, documents, positions=positions, constraints=(3,))
     assert_same(found, expected, exactly=False)
 
 
 def test_half_precision_is_welcome(documents, positions) -> None:
     half = models.load(f"fake:v={VOCABULARY},d=8,layers=2", device="cpu", dtype="bfloat16")
-    found = measure(half, documents, positions=positions, basis_sizes=(3,))
+    found = measure(half, documents, positions=positions, constraints=(3,))
     assert len(found) == ROWS
     assert (found.probability > 0).all()
 
@@ -152,7 +152,7 @@ def test_positions_are_drawn_by_default(fake) -> None:
 
 def test_progress_is_told_until_the_end(fake, documents, positions) -> None:
     told: list[int] = []
-    measure(fake, documents, positions=positions, basis_sizes=(), progress=told.append)
+    measure(fake, documents, positions=positions, constraints=(), progress=told.append)
     assert told == sorted(set(told))
     assert told[-1] == ROWS
     assert len(told) > 2
@@ -170,7 +170,7 @@ def test_what_no_solver_could_close_is_kept_as_it_is(fake, documents, positions,
             return Answer(own, 1.0, None, NO_EFFORT, Status.FAILED)
 
     monkeypatch.setattr(measurement, "critical_thresholds", partial(critical_thresholds, solver=Helpless()))
-    found = measure(fake, documents, positions=positions, basis_sizes=(3,)).thresholds[3]
+    found = measure(fake, documents, positions=positions, constraints=(3,)).thresholds[3]
     assert len(found) == ROWS
     assert set(found.status.tolist()) == {"failed"}
     assert not found.closed.any()
@@ -185,7 +185,7 @@ def test_an_error_in_a_thread_ends_the_pass(fake, documents, positions, monkeypa
     before = threading.active_count()
     monkeypatch.setattr(measurement, "critical_thresholds", broken)
     with pytest.raises(ZeroDivisionError, match="in a thread"):
-        measure(fake, documents, positions=positions, basis_sizes=(3,))
+        measure(fake, documents, positions=positions, constraints=(3,))
     assert threading.active_count() == before
 
 
@@ -193,14 +193,14 @@ def test_an_error_of_the_model_ends_the_pass(documents, positions) -> None:
     failing = models.load(f"fake:v={VOCABULARY},d=8,fail_at=2", device="cpu")
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="fails at forward pass 2"):
-        measure(failing, documents, positions=positions, basis_sizes=(3,))
+        measure(failing, documents, positions=positions, constraints=(3,))
     assert threading.active_count() == before
 
 
 def test_nothing_to_measure_is_an_empty_measurement(fake, documents) -> None:
-    found = measure(fake, documents, positions={}, basis_sizes=(3,))
+    found = measure(fake, documents, positions={}, constraints=(3,))
     assert len(found) == 0
-    assert found.basis_sizes == (3,)
+    assert found.constraints == (3,)
     assert_same(measurement.concatenate([found, found]), found)
 
 
@@ -214,7 +214,7 @@ def test_nothing_to_measure_is_an_empty_measurement(fake, documents) -> None:
         (2000, 1, 1500, "reads at most 1024 tokens; document 'd' has 1500"),
     ],
 )
-def test_what_the_model_cannot_read_is_refused(fake, length, token, position, message) -> None:
+def test_what_the_model_cannot_read_is_invalid(fake, length, token, position, message) -> None:
     document = TokenizedDocument("d", np.full(length, token))
     with pytest.raises(InvalidInputError, match=message):
         measure(fake, [document], positions={"d": np.array([position])})

@@ -45,7 +45,7 @@ def measured(logits: np.ndarray, tokens: np.ndarray | None = None) -> tuple[Meas
 def assert_rules_follow(measurement: Measurement, probs: np.ndarray) -> None:
     for name in rule_names():
         rule = get_rule_form(name)
-        for size in measurement.basis_sizes:
+        for size in measurement.constraints:
             found = measurement.critical_parameters(name, size)
             rows = measurement.get_thresholds(size)
             ends = (rows.upper, rows.lower) if rule.basis_aware else (measurement.probability,) * 2
@@ -99,7 +99,7 @@ def assert_equal(first: Measurement, second: Measurement) -> None:
 
 def test_columns_pickles_and_pieces_lose_nothing() -> None:
     measurement, _ = measured(random_logits("ordinary"))
-    assert measurement.basis_sizes == SIZES
+    assert measurement.constraints == SIZES
     columns = measurement.to_columns()
     assert len(columns) == 9 + 10 * len(SIZES)
     assert all(values.shape == (40,) for values in columns.values())
@@ -122,7 +122,7 @@ def test_ids_of_different_lengths_survive_concatenation() -> None:
     assert joined.document.tolist() == ["d0", "d0", "a much longer id", "another"]
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_what_does_not_fit_together_is_invalid() -> None:
     measurement, _ = measured(random_logits("ordinary", rows=3))
     columns = measurement.to_columns()
     with pytest.raises(InvalidInputError, match="position 1 of document 'd0' more than once"):

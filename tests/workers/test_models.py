@@ -44,8 +44,8 @@ def logits(model: object) -> torch.Tensor:
         return model(PROMPT).logits
 
 
-def refusal(name: str | Path, **settings: str) -> str:
-    """The sentence with which a model is refused."""
+def complaint(name: str | Path, **settings: str) -> str:
+    """The sentence with which a model is declined."""
     with pytest.raises(InvalidInputError) as caught:
         models.load(str(name), device="cpu", **settings)
     message = str(caught.value)
@@ -114,9 +114,9 @@ def test_more_rows_than_tokens_are_padding(tmp_path: Path) -> None:
     assert loaded.info.vocabulary_size == 320
 
 
-def test_more_tokens_than_rows_are_refused(tmp_path: Path) -> None:
+def test_more_tokens_than_rows_are_invalid(tmp_path: Path) -> None:
     tiny_models.save(tmp_path, tiny_models.gpt2(), tiny_models.tokenizer(305))
-    assert "has 300 rows, but it has token ids up to 304" in refusal(tmp_path)
+    assert "has 300 rows, but it has token ids up to 304" in complaint(tmp_path)
 
 
 def test_a_special_token_may_lie_beyond_the_rows(tmp_path: Path) -> None:
@@ -150,47 +150,47 @@ def write_config(folder: Path, **config: object) -> Path:
 
 
 def test_folders_that_hold_no_model(tmp_path: Path, folder: Path) -> None:
-    assert "must hold a config.json" in refusal(tmp_path)
+    assert "must hold a config.json" in complaint(tmp_path)
     (tmp_path / "config.json").write_text("{broken")
-    assert "configuration" in refusal(tmp_path)
-    assert "configuration" in refusal(write_config(tmp_path, model_type="no-such-type"))
-    assert "never run here" in refusal(
+    assert "configuration" in complaint(tmp_path)
+    assert "configuration" in complaint(write_config(tmp_path, model_type="no-such-type"))
+    assert "never run here" in complaint(
         write_config(tmp_path, model_type="strange", auto_map={"AutoConfig": "code.Config"})
     )
-    assert "of type 't5'" in refusal(write_config(tmp_path, model_type="t5"))
+    assert "of type 't5'" in complaint(write_config(tmp_path, model_type="t5"))
     (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
-    assert "weights" in refusal(tmp_path)
+    assert "weights" in complaint(tmp_path)
     (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
     # transformers makes an empty tokenizer here and says nothing.
-    assert "must have tokens for text, but has none" in refusal(tmp_path)
+    assert "must have tokens for text, but has none" in complaint(tmp_path)
 
 
-def test_a_checkpoint_without_its_output_layer_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_without_its_output_layer_is_invalid(tmp_path: Path) -> None:
     whole = tiny_models.family("llama")
     tiny_models.save(tmp_path, LlamaModel(whole.config))
-    message = refusal(tmp_path)
+    message = complaint(tmp_path)
     assert "lack 1 of them, such as lm_head.weight" in message
 
 
-def test_an_output_layer_that_is_not_linear_is_refused(tmp_path: Path) -> None:
+def test_an_output_layer_that_is_not_linear_is_invalid(tmp_path: Path) -> None:
     tiny_models.save(tmp_path, tiny_models.family("gemma2", head_dim=8))
-    assert "final_logit_softcapping = 30" in refusal(tmp_path)
+    assert "final_logit_softcapping = 30" in complaint(tmp_path)
 
 
 def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
-    assert "There is no GGUF file" in refusal(tmp_path / "model.gguf")
-    assert "does not exist" in refusal(tmp_path / "folder")
-    assert "does not exist" in refusal("./no-such-folder")
+    assert "There is no GGUF file" in complaint(tmp_path / "model.gguf")
+    assert "does not exist" in complaint(tmp_path / "folder")
+    assert "does not exist" in complaint("./no-such-folder")
     (tmp_path / "notes.txt").write_text("words")
-    assert "is a file of another kind" in refusal(tmp_path / "notes.txt")
+    assert "is a file of another kind" in complaint(tmp_path / "notes.txt")
 
 
 def test_settings_that_mean_nothing(folder: Path) -> None:
-    assert "Did you mean 'bfloat16'" in refusal(folder, dtype="bfloat")
+    assert "Did you mean 'bfloat16'" in complaint(folder, dtype="bfloat")
     with pytest.raises(InvalidInputError, match="device must be"):
         models.load(str(folder), device="gpu")
     for name in (str(folder), "fake:", "smollm2-135m"):
-        assert "hub models only; got 'main'" in refusal(name, revision="main")
+        assert "hub models only; got 'main'" in complaint(name, revision="main")
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2"])
@@ -213,11 +213,13 @@ def test_a_gguf_file_is_converted_once_and_changes_no_logit(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_damaged_gguf_file_is_refused(tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_gguf_file_is_invalid(tmp_path: Path, cache: Path) -> None:
     tiny_models.write_gguf(tmp_path / "tiny.gguf", "qwen2", without="blk.0.attn_q.weight")
-    assert "lack 1 of them, such as model.layers.0.self_attn.q_proj.weight" in refusal(tmp_path / "tiny.gguf")
+    assert "lack 1 of them, such as model.layers.0.self_attn.q_proj.weight" in complaint(
+        tmp_path / "tiny.gguf"
+    )
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF and then nothing that makes sense")
-    assert "could not be converted" in refusal(tmp_path / "tiny.gguf")
+    assert "could not be converted" in complaint(tmp_path / "tiny.gguf")
     assert not any(path.is_dir() for path in (cache / "models").iterdir())
 
 
@@ -246,23 +248,23 @@ def test_a_hub_model_is_pinned_to_its_commit(hub: str, capfd: pytest.CaptureFixt
 
 
 def test_names_that_nobody_knows(hub: str) -> None:
-    message = refusal("org/tinny")
+    message = complaint("org/tinny")
     assert "'org/tinny' is not an embedded model, a file or a folder" in message
     assert "the hub could not be reached, and no earlier download was found" in message
     assert "HF_TOKEN" in message
     assert "HF_HUB_OFFLINE" in message
-    assert "Did you mean 'smollm2-135m'?" in refusal("SmolLM-135")
+    assert "Did you mean 'smollm2-135m'?" in complaint("SmolLM-135")
     assert "Did you mean" not in message
-    assert "not a name a hub model can have" in refusal("a/b/c")
+    assert "not a name a hub model can have" in complaint("a/b/c")
 
 
 def http_error(kind: type[hub_errors.HfHubHTTPError]) -> Callable[..., str]:
-    def refuse(*_args: object, **_settings: object) -> str:
+    def fail(*_args: object, **_settings: object) -> str:
         raise kind(
             "404 Client Error.\n\nMany more lines.", response=SimpleNamespace(headers={}, request=None)
         )
 
-    return refuse
+    return fail
 
 
 @pytest.mark.parametrize(
@@ -275,11 +277,11 @@ def http_error(kind: type[hub_errors.HfHubHTTPError]) -> Callable[..., str]:
         (hub_errors.HfHubHTTPError, "the hub answered: 404 Client Error"),
     ],
 )
-def test_what_the_hub_refuses_is_said_in_a_sentence(
+def test_what_the_hub_denies_is_said_in_a_sentence(
     kind: type[hub_errors.HfHubHTTPError], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pretrained, "hf_hub_download", http_error(kind))
-    message = refusal("org/tiny", revision="v9")
+    message = complaint("org/tiny", revision="v9")
     assert reason in message
     assert "Many more lines" not in message
 
@@ -326,10 +328,10 @@ def test_the_embedded_model_knows_english(demo_model: models.LanguageModel) -> N
 def test_loading_the_embedded_model_again_uses_the_cache(
     demo_model: models.LanguageModel, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(gguf_file: Path, folder: Path) -> None:
+    def fail(gguf_file: Path, folder: Path) -> None:
         raise AssertionError("converted a second time")
 
-    monkeypatch.setattr(assets, "convert_gguf", refuse)
+    monkeypatch.setattr(assets, "convert_gguf", fail)
     again = models.load("smollm2-135m", device="cpu")
     assert capfd.readouterr() == ("", "")
     assert again.info == demo_model.info

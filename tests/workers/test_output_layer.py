@@ -67,7 +67,7 @@ def test_the_bias_of_the_output_layer_is_counted() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
-def test_a_soft_cap_is_refused_even_where_logits_are_small(dtype: torch.dtype) -> None:
+def test_a_soft_cap_is_invalid_even_where_logits_are_small(dtype: torch.dtype) -> None:
     model = tiny_models.family("gemma2", dtype, head_dim=8, final_logit_softcapping=30.0)
     # Untrained, it gives logits of at most 1, where the cap of 30 changes next to nothing.
     assert model(torch.tensor([[5, 6, 7]])).logits.abs().max() < 1
@@ -104,26 +104,26 @@ class Twisted(nn.Module):
         (lambda logits: logits / 0, "not finite in float32"),
     ],
 )
-def test_anything_else_between_layer_and_logits_is_refused(twist: Any, problem: str) -> None:
+def test_anything_else_between_layer_and_logits_is_invalid(twist: Any, problem: str) -> None:
     check_output_layer(Twisted(lambda logits: 3 * logits), "tiny")
     with pytest.raises(InvalidInputError, match=problem):
         check_output_layer(Twisted(twist), "tiny")
 
 
 @pytest.mark.parametrize("calls", [0, 2])
-def test_an_output_layer_that_is_not_what_makes_the_logits_is_refused(calls: int) -> None:
+def test_an_output_layer_that_is_not_what_makes_the_logits_is_invalid(calls: int) -> None:
     with pytest.raises(InvalidInputError, match=f"called it {calls} times"):
         check_output_layer(Twisted(lambda logits: logits, calls), "tiny")
 
 
-def test_a_model_that_looks_ahead_is_refused() -> None:
+def test_a_model_that_looks_ahead_is_invalid() -> None:
     looking_ahead = tiny_models.family("bert", initializer_range=0.5)
     with pytest.raises(InvalidInputError, match="must be causal"):
         check_output_layer(looking_ahead, "tiny")
     check_output_layer(tiny_models.family("bert", initializer_range=0.5, is_decoder=True), "tiny")
 
 
-def test_a_model_without_an_output_matrix_is_refused() -> None:
+def test_a_model_without_an_output_matrix_is_invalid() -> None:
     model = tiny_models.gpt2()
     with pytest.raises(InvalidInputError, match="output layer is none"):
         get_output_matrix(model.transformer, "tiny")

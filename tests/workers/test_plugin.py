@@ -260,7 +260,7 @@ def test_a_basis_or_a_transformers_model_serve_as_well(fake: models.LanguageMode
     assert list(tmp_path.glob("basis-*.npz"))  # the second time, it is read
 
 
-def refusal(act: Callable[[], object]) -> str:
+def complaint(act: Callable[[], object]) -> str:
     with pytest.raises(InvalidInputError) as caught:
         act()
     message = str(caught.value)
@@ -282,7 +282,7 @@ def refusal(act: Callable[[], object]) -> str:
     ],
 )
 @pytest.mark.parametrize("do_sample", [None, True])
-def test_other_truncations_are_refused_and_the_advice_works(
+def test_other_truncations_are_invalid_and_the_advice_works(
     fake: models.LanguageModel,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -293,9 +293,9 @@ def test_other_truncations_are_refused_and_the_advice_works(
     def run(**given: Any) -> Any:
         return generate(fake, "ancestral", *PROMPTS, do_sample=do_sample, **given)
 
-    assert f"{name} must be" in refusal(lambda: run(**{name: value}))
+    assert f"{name} must be" in complaint(lambda: run(**{name: value}))
     monkeypatch.setattr(fake.model.generation_config, name, value)
-    message = refusal(run)
+    message = complaint(run)
     assert f"got {value}" in message
     assert message.endswith(f"Pass {name}={advice}.")
     assert run(**{name: advice})
@@ -303,18 +303,18 @@ def test_other_truncations_are_refused_and_the_advice_works(
 
 @pytest.mark.parametrize("make", [lambda _: TopPLogitsWarper(0.9), lambda _: TopKLogitsWarper(50)])
 @pytest.mark.parametrize("do_sample", [None, True])
-def test_truncating_processors_are_refused(
+def test_truncating_processors_are_invalid(
     fake: models.LanguageModel,
     make: Callable[[models.LanguageModel], LogitsProcessor],
     do_sample: bool | None,
 ) -> None:
     settings = {"logits_processor": [make(fake)], "do_sample": do_sample}
-    assert "Warper" in refusal(lambda: generate(fake, "ancestral", *PROMPTS, **settings))
+    assert "Warper" in complaint(lambda: generate(fake, "ancestral", *PROMPTS, **settings))
 
 
-def test_a_second_rule_is_refused(fake: models.LanguageModel) -> None:
+def test_a_second_rule_is_invalid(fake: models.LanguageModel) -> None:
     settings = {"logits_processor": [CandidateSetProcessor(fake, "eta=0.01")]}
-    assert "CandidateSetProcessor" in refusal(lambda: generate(fake, "ancestral", *PROMPTS, **settings))
+    assert "CandidateSetProcessor" in complaint(lambda: generate(fake, "ancestral", *PROMPTS, **settings))
 
 
 @pytest.mark.parametrize(
@@ -326,42 +326,42 @@ def test_a_second_rule_is_refused(fake: models.LanguageModel) -> None:
         ({"prompt_lookup_num_tokens": 2}, "assisted generation"),
     ],
 )
-def test_searches_are_refused(fake: models.LanguageModel, settings: dict[str, Any], named: str) -> None:
-    assert named in refusal(lambda: generate(fake, "ancestral", PROMPTS[0], **settings))
+def test_searches_are_invalid(fake: models.LanguageModel, settings: dict[str, Any], named: str) -> None:
+    assert named in complaint(lambda: generate(fake, "ancestral", PROMPTS[0], **settings))
 
 
-def test_an_assistant_is_refused(fake: models.LanguageModel) -> None:
+def test_an_assistant_is_invalid(fake: models.LanguageModel) -> None:
     settings = {"assistant_model": fake.model}
-    assert "assisted" in refusal(lambda: generate(fake, "ancestral", PROMPTS[0], **settings))
+    assert "assisted" in complaint(lambda: generate(fake, "ancestral", PROMPTS[0], **settings))
 
 
-def test_prompts_without_ids_are_refused(fake: models.LanguageModel) -> None:
+def test_prompts_without_ids_are_invalid(fake: models.LanguageModel) -> None:
     embeddings = fake.model.get_input_embeddings()(torch.tensor(PROMPTS))
     sampler = RuleSampler(fake, "ancestral")
     settings = {"custom_generate": sampler, "max_new_tokens": 2}
-    assert "token ids" in refusal(lambda: fake.model.generate(inputs_embeds=embeddings, **settings))
+    assert "token ids" in complaint(lambda: fake.model.generate(inputs_embeds=embeddings, **settings))
     both = fake.model.generate(torch.tensor(PROMPTS), inputs_embeds=embeddings, **settings)
     assert both[:, -2:].tolist() == [tokens[:2] for tokens in generate(fake, "ancestral", *PROMPTS)]
 
 
-def test_another_model_is_refused(fake: models.LanguageModel) -> None:
+def test_another_model_is_invalid(fake: models.LanguageModel) -> None:
     other = models.load("fake:v=1000,d=32,seed=4", device="cpu")
-    assert "made from" in refusal(lambda: generate(other, RuleSampler(fake, "ancestral"), *PROMPTS))
+    assert "made from" in complaint(lambda: generate(other, RuleSampler(fake, "ancestral"), *PROMPTS))
     narrow = models.load("fake:v=300,d=8", device="cpu")
-    assert "1000" in refusal(lambda: generate(narrow, RuleSampler(fake.basis(8), "ancestral"), *PROMPTS))
+    assert "1000" in complaint(lambda: generate(narrow, RuleSampler(fake.basis(8), "ancestral"), *PROMPTS))
 
 
-def test_models_the_theory_does_not_cover_are_refused() -> None:
+def test_models_the_theory_does_not_cover_are_invalid() -> None:
     capped = tiny_models.family("gemma2", head_dim=8)
-    assert "final_logit_softcapping" in refusal(lambda: RuleSampler(capped, "ba-eta=0.02", constraints=4))
+    assert "final_logit_softcapping" in complaint(lambda: RuleSampler(capped, "ba-eta=0.02", constraints=4))
     ids = torch.tensor(PROMPTS)
     sampled = capped.generate(ids, custom_generate=RuleSampler(capped, "eta=0.02"), max_new_tokens=2)
     assert sampled.shape == (2, 7)  # a plain rule asks nothing of the output layer
     translator = T5ForConditionalGeneration(
         T5Config(vocab_size=50, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
     )
-    assert "encoder" in refusal(lambda: RuleSampler(translator, "ba-eta=0.02"))
-    assert "got str" in refusal(lambda: RuleSampler("gpt2", "ba-eta=0.02"))  # type: ignore[arg-type]
+    assert "encoder" in complaint(lambda: RuleSampler(translator, "ba-eta=0.02"))
+    assert "got str" in complaint(lambda: RuleSampler("gpt2", "ba-eta=0.02"))  # type: ignore[arg-type]
 
 
 def test_an_output_bias_is_welcome() -> None:

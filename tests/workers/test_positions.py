@@ -105,12 +105,12 @@ def test_too_little_text_says_how_much_there_is() -> None:
         ({"min_context": 300}, "min_context=300 and max_context=256"),
     ],
 )
-def test_impossible_requests_are_refused(request_: dict[str, int], message: str) -> None:
+def test_impossible_requests_are_invalid(request_: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         draw_positions(documents(100), **request_)
 
 
-def test_two_documents_of_one_id_are_refused() -> None:
+def test_two_documents_of_one_id_are_invalid() -> None:
     with pytest.raises(InvalidInputError, match="'d0' twice"):
         draw_positions([*documents(50), *documents(60)], count=1)
 

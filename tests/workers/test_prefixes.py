@@ -184,7 +184,7 @@ def test_a_stream_is_counted_up_to_the_last_prefix(tokenizer: PreTrainedTokenize
     ("name", "value"),
     [("n", 0), ("tokens", 0), ("continuation_tokens", -1), ("min_continuation_tokens", 1.5), ("n", True)],
 )
-def test_numbers_that_make_no_sense_are_refused(
+def test_numbers_that_make_no_sense_are_invalid(
     corpus: Corpus, tokenizer: PreTrainedTokenizerFast, name: str, value: int
 ) -> None:
     with pytest.raises(InvalidInputError, match=f"{name} must be an integer of at least"):

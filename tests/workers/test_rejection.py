@@ -339,6 +339,6 @@ def test_intervals_cover_the_truth() -> None:
         (lambda m: rejection_rate(m, get_rule("eta", 0.1), replicates=-1), "replicates must be at least 0"),
     ],
 )
-def test_questions_without_an_answer_are_refused(ask, message: str) -> None:
+def test_questions_without_an_answer_are_invalid(ask, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         ask(tokens(10, 5))

@@ -13,22 +13,22 @@ from workers.traces import Trace, acceptance_counts, decode_trace, encode_trace
 
 
 def make_trace(count: int, vocabulary: int = 50_000, seed: int = 0, share: float = 0.1) -> Trace:
-    """A trace like those of real generations: a share of the tokens saw refusals and programs."""
+    """A trace like those of real generations: a share of the tokens saw rejections and programs."""
     generator = np.random.default_rng(seed)
     eventful = generator.random(count) < share
-    refusals = np.where(eventful, generator.integers(0, 4, count), 0).astype(np.int32)
-    programs = np.where(eventful, refusals + 1, 0).astype(np.int32)
+    rejections = np.where(eventful, generator.integers(0, 4, count), 0).astype(np.int32)
+    programs = np.where(eventful, rejections + 1, 0).astype(np.int32)
     return Trace(
         token_ids=generator.integers(0, vocabulary, count).astype(np.int32),
         probabilities=generator.random(count).astype(np.float32),
         thresholds=np.full(count, 0.003, np.float32),
         acceptance=np.where(eventful, Acceptance.CERTIFIED, Acceptance.THRESHOLD).astype(np.uint8),
-        refusals=refusals,
+        rejections=rejections,
         undecided=np.zeros(count, np.int32),
         programs=programs,
         pivots=programs * 61,
         passes=programs * 3,
-        refused=generator.integers(0, vocabulary, int(refusals.sum())).astype(np.int32),
+        rejected_tokens=generator.integers(0, vocabulary, int(rejections.sum())).astype(np.int32),
     )
 
 
@@ -61,13 +61,13 @@ def test_tokens_accepted_at_once_cost_no_more_than_their_numbers() -> None:
     assert len(encode_trace(make_trace(5000, share=0.0))) / 5000 < 6.5
 
 
-def test_refused_tokens_belong_to_their_position() -> None:
+def test_rejected_tokens_belong_to_their_position() -> None:
     trace = make_trace(200, share=0.3)
-    assert [trace.refused_before(t) for t in range(200) if trace.refusals[t] == 0] == [
-        [] for t in range(200) if trace.refusals[t] == 0
+    assert [trace.rejected_before(t) for t in range(200) if trace.rejections[t] == 0] == [
+        [] for t in range(200) if trace.rejections[t] == 0
     ]
-    listed = [token for t in range(200) for token in trace.refused_before(t)]
-    assert listed == trace.refused.tolist()
+    listed = [token for t in range(200) for token in trace.rejected_before(t)]
+    assert listed == trace.rejected_tokens.tolist()
     assert listed
 
 
@@ -80,7 +80,7 @@ def test_ways_of_acceptance_are_counted_by_name() -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:5], lambda b: b[:-4], lambda b: b[:14] + b"xx" + b[16:]])
-def test_damaged_bytes_are_refused(damage) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_bytes_are_invalid(damage) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidInputError, match="damaged"):
         decode_trace(damage(encode_trace(make_trace(50))))
 

@@ -30,7 +30,7 @@ def generate_request(model: ModelRequest = FAKE, rule: str = "ba-eta=0.1") -> Ge
 def measure_request() -> MeasureRequest:
     generator = np.random.default_rng(2)
     documents = tuple(TokenizedDocument(f"d{k}", generator.integers(0, 250, 60)) for k in range(3))
-    return MeasureRequest(FAKE, documents, draw_positions(documents, 6, 2), basis_sizes=(4,))
+    return MeasureRequest(FAKE, documents, draw_positions(documents, 6, 2), constraints=(4,))
 
 
 REQUESTS = {
@@ -86,7 +86,7 @@ def test_a_model_is_kept_until_another_is_asked_for(monkeypatch: pytest.MonkeyPa
     assert loads == [FAKE.name, "fake:v=300,d=16", FAKE.name]
 
 
-def test_what_is_no_request_is_refused() -> None:
+def test_what_is_no_request_is_invalid() -> None:
     with pytest.raises(InvalidInputError, match=r"a worker answers requests .* got 'hello'"):
         Worker("cpu").answer("hello")  # type: ignore[arg-type]
 
@@ -117,7 +117,7 @@ def test_actors_answer_as_plain_workers_do(cluster: None) -> None:
         assert answer.model.device == "cpu", kind
         assert content(answer.value) == content(plain.answer(request).value), kind
 
-    # A worker's refusal reaches the driver as what it was, and leaves the actor alive.
+    # A worker's error reaches the driver as what it was, and leaves the actor alive.
     broken = submit(actors[0], generate_request(ModelRequest("fake:fail_at=1")))
     with pytest.raises(RuntimeError, match="forward pass"):
         ray.get(broken, timeout=400)
@@ -135,6 +135,7 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
     import ray
 
     from workers.actors import start_worker
+    from workers.executor import get_origin
 
     seen: dict[str, object] = {}
 
@@ -148,5 +149,15 @@ def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> 
             return "handle"
 
     monkeypatch.setattr(ray, "remote", lambda _: Remote())
-    assert start_worker(num_cpus=4, num_gpus=0.5, max_restarts=2) == "handle"
-    assert seen == {"num_cpus": 4, "num_gpus": 0.5, "max_restarts": 2, "device": "cuda", "threads": 4}
+    handle = start_worker(num_cpus=4, num_gpus=0.5, batches_in_flight=3, explain=repr, max_restarts=2)
+    assert handle == "handle"
+    assert seen.pop("explain") is repr
+    assert seen.pop("driver") == get_origin()
+    assert seen == {
+        "num_cpus": 4,
+        "num_gpus": 0.5,
+        "max_restarts": 2,
+        "device": "cuda",
+        "threads": 4,
+        "batches_in_flight": 3,
+    }

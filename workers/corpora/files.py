@@ -6,7 +6,6 @@ JSONL and plain text may be compressed with gzip. A folder stands for all such f
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import re
 import zlib
@@ -17,6 +16,7 @@ from typing import Any, TextIO
 
 from bat.errors import InvalidInputError
 from workers.corpora.columns import require_column, text_of
+from workers.local_files import corpus_revision, corpus_suffix, find_corpus_files
 from workers.names import SplitOn
 
 _Reader = Callable[[Path, str], Iterator[str | None]]
@@ -38,13 +38,8 @@ class LocalText:
     streamed: bool = False
 
     def __post_init__(self) -> None:
-        digests = []
-        for path in self.paths:
-            with path.open("rb") as stream:
-                digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
-        together = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
         pieces = "" if self.split_on == "file" else f" by {self.split_on}"
-        object.__setattr__(self, "revision", f"sha256:{together[:16]}{pieces}")
+        object.__setattr__(self, "revision", f"{corpus_revision(self.paths)}{pieces}")
 
     @property
     def has_whole_files(self) -> bool:
@@ -58,13 +53,13 @@ class LocalText:
                 if is_plain_text(path):
                     yield from _read_plain_text(path, self.split_on)
                 else:
-                    yield from _READERS[_suffix(path)](path, self.column)
+                    yield from _READERS[corpus_suffix(path)](path, self.column)
             except InvalidInputError:
                 raise
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise InvalidInputError(
-                    f"{path} must be a {_suffix(path)} file of UTF-8 text, but reading it gave: {error}. "
-                    "Check that it is complete."
+                    f"{path} must be a {corpus_suffix(path)} file of UTF-8 text, but reading it gave: "
+                    f"{error}. Check that it is complete."
                 ) from error
 
     def is_broken(self, text: str) -> bool:
@@ -74,28 +69,12 @@ class LocalText:
 
 def open_files(path: Path, column: str, split_on: SplitOn = "file") -> LocalText:
     """Return the texts of a file, or of every readable file in a folder and below."""
-    opened = LocalText(_paths(path), column, split_on)
+    opened = LocalText(find_corpus_files(path), column, split_on)
     if split_on != "file" and not any(map(is_plain_text, opened.paths)):
         raise InvalidInputError(
             f"split_on divides .txt files; got {split_on!r} for {path}, which has none. Leave it out."
         )
     return opened
-
-
-def _paths(path: Path) -> tuple[Path, ...]:
-    path = path.absolute()  # another process may stand in another folder
-    if path.is_dir():
-        paths = tuple(sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file)))
-        if not paths:
-            raise InvalidInputError(
-                f"a corpus folder must hold files ending in {', '.join(SUFFIXES)}; there are none in {path}."
-            )
-        return paths
-    if not path.is_file():
-        raise InvalidInputError(f"corpus file {path} must exist, but there is no such file or folder.")
-    if not _suffix(path):
-        raise InvalidInputError(f"a corpus file must end in {', '.join(SUFFIXES)}; got {path}.")
-    return (path,)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -144,19 +123,11 @@ _READERS: dict[str, _Reader] = {
     ".jsonl.gz": _read_jsonl,
     ".parquet": _read_parquet,
 }
-_PLAIN_TEXT = (".txt", ".txt.gz")
-SUFFIXES = (*_READERS, *_PLAIN_TEXT)
 
 
 def is_plain_text(path: Path) -> bool:
     """Whether a file is plain text, by its name."""
-    return _suffix(path) in _PLAIN_TEXT
-
-
-def _suffix(path: Path) -> str:
-    """Return the suffix that says how to read a file, or nothing."""
-    name = path.name.lower()
-    return max((suffix for suffix in SUFFIXES if name.endswith(suffix)), key=len, default="")
+    return corpus_suffix(path) not in _READERS
 
 
 def open_text(path: Path) -> TextIO:

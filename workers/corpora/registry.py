@@ -12,11 +12,10 @@ from bat.plugins import PluginError, Registry
 from bat.suggestions import did_you_mean
 from workers.corpora.documents import DocumentReader, TextSource
 from workers.corpora.embedded import EMBEDDED
-from workers.corpora.files import SUFFIXES, open_files
+from workers.corpora.files import open_files
 from workers.corpora.hub import OPENWEBTEXT, OPENWEBTEXT_REVISION, open_hub
-from workers.names import SPLIT_ON, SPLITS, Split, SplitOn
-
-_HUB_PREFIX = "datasets:"
+from workers.local_files import is_corpus_path
+from workers.names import HUB_CORPUS, SPLIT_ON, SPLITS, Split, SplitOn
 
 CORPORA: Registry[Callable[[], TextSource]] = Registry(
     group="bat_harness.corpora",
@@ -66,7 +65,7 @@ def corpus_names() -> tuple[str, ...]:
 
 def provenance(name: str) -> dict[str, str] | None:
     """Return what results on a corpus must record about the code that read it: None for the project's own."""
-    is_plugin = name not in CORPORA.builtins and not name.startswith(_HUB_PREFIX) and not _is_path(name)
+    is_plugin = name not in CORPORA.builtins and not name.startswith(HUB_CORPUS) and not is_corpus_path(name)
     return CORPORA.provenance(name) if is_plugin else None
 
 
@@ -101,7 +100,7 @@ def open_corpus(
     spelled = os.fspath(name)
     if split_on not in SPLIT_ON:
         raise InvalidInputError(f"split_on must be one of {', '.join(SPLIT_ON)}; got {split_on!r}.")
-    if split_on != "file" and not _is_path(spelled):
+    if split_on != "file" and not is_corpus_path(spelled):
         raise InvalidInputError(
             f"split_on divides .txt files; got {split_on!r} for corpus {spelled!r}. Leave it out."
         )
@@ -110,8 +109,8 @@ def open_corpus(
     if spelled == "openwebtext":
         pinned = revision or OPENWEBTEXT_REVISION
         return Corpus(spelled, split, open_hub(OPENWEBTEXT, pinned, source_split, column, config))
-    if spelled.startswith(_HUB_PREFIX):
-        dataset = spelled.removeprefix(_HUB_PREFIX)
+    if spelled.startswith(HUB_CORPUS):
+        dataset = spelled.removeprefix(HUB_CORPUS)
         return Corpus(spelled, split, open_hub(dataset, revision, source_split, column, config))
 
     if config is not None or source_split != "train":
@@ -134,20 +133,15 @@ def _open_local(name: str, column: str, split_on: SplitOn) -> TextSource:
             raise InvalidInputError(f"corpus {name!r} has only the column 'text'; got {column!r}.")
         EMBEDDED[name].asset.get()  # says how to install it, now rather than when it is read
         return EMBEDDED[name]
-    if _is_path(name):
+    if is_corpus_path(name):
         return open_files(Path(name).expanduser(), column, split_on)
     opener = CORPORA.find(name)
     if opener is not None:
         return _open_plugin(name, opener)
     raise InvalidInputError(
-        f"corpus must be one of {', '.join(corpus_names())}, {_HUB_PREFIX}NAME, or the path of a file or "
+        f"corpus must be one of {', '.join(corpus_names())}, {HUB_CORPUS}NAME, or the path of a file or "
         f"folder; got {name!r}.{did_you_mean(name.lower(), corpus_names())}"
     )
-
-
-def _is_path(name: str) -> bool:
-    path = Path(name).expanduser()
-    return bool(name) and (path.exists() or len(path.parts) > 1 or name.lower().endswith(SUFFIXES))
 
 
 def _open_plugin(name: str, opener: Callable[[], TextSource]) -> TextSource:

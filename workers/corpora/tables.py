@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
+from workers import local_files
 from workers.corpora.files import read_json_lines
 
 _ROWS_PER_BATCH = 1024
@@ -52,8 +52,7 @@ def read_table(file: str, columns: Sequence[str]) -> list[Row]:
 def digest_of(file: str) -> str:
     """The SHA-256 of a file's content, in hexadecimal digits."""
     path, _ = _find_reader(file)
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return local_files.digest_of(path)
 
 
 def check_unique(rows: Iterable[Row], key: Callable[[Row], str], what: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from bat.errors import InvalidInputError
 from harness.explore.next_token import verdict_words
 from harness.report.figures import style
-from harness.report.names import name_of
 from harness.report.parts import Picture
 
 if TYPE_CHECKING:
@@ -47,17 +46,18 @@ _MARKS = {  # marker, colour, filled, meaning
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A prompt, its next tokens, and the text of each of them, in the order of the rows."""
+    """A prompt, its next tokens, the text of each of them, and what their methods are called."""
 
     prompt: str
     tokens: NextTokens
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # in the order of the rows
+    titles: tuple[str, ...]  # in the order of the methods
 
 
 def acceptance(panels: Sequence[Panel], name: str = "next-tokens") -> Picture:
     """Draw a panel for each prompt; all must have the same methods."""
     _check(panels)
-    judge = _judge(panels[0].tokens.methods)
+    judge = _judge(panels[0])
     return Picture(
         name=name,
         title="Next tokens and which methods accept them",
@@ -100,7 +100,7 @@ def _draw_panel(figure: Figure, panel: Panel, left: float, top: float, width: fl
     bars_left = left + _RANK_CM + _TOKEN_CM
     bars = _add_axes(figure, bars_left, bottom, width - _RANK_CM - _TOKEN_CM - marks_cm - 0.1, height)
     marks = _add_axes(figure, left + width - marks_cm, bottom, marks_cm, height)
-    _draw_bars(bars, tokens)
+    _draw_bars(bars, panel)
     _draw_marks(marks, tokens)
     for index, (row, text) in enumerate(zip(tokens.rows, panel.texts, strict=True)):
         y = bottom + height - _ROW_CM * (index + 0.5)
@@ -110,11 +110,10 @@ def _draw_panel(figure: Figure, panel: Panel, left: float, top: float, width: fl
     _write(figure, left + 0.1, top - 0.3, f"“{prompt}”", va="center", weight="bold")
 
 
-def _draw_bars(axes: Axes, tokens: NextTokens) -> None:
-    judge = _judge(tokens.methods)
-    names = [name_of(method.rule) for method in tokens.methods]
+def _draw_bars(axes: Axes, panel: Panel) -> None:
+    tokens, judge = panel.tokens, _judge(panel)
     for index, row in enumerate(tokens.rows):
-        word = verdict_words(row, tokens.methods)[names.index(judge)] if judge else "yes"
+        word = verdict_words(row, tokens.methods)[panel.titles.index(judge)] if judge else "yes"
         rejected = word in ("no", "?")
         axes.barh(
             index,
@@ -181,9 +180,10 @@ def _explain(figure: Figure, panels: Sequence[Panel], left: float, top: float) -
         _write(figure, left + 0.8, y, _MARKS[word][-1], va="center")
         y -= _LINE_CM
     y -= _LINE_CM / 2
-    for method in methods:
+    for method, title in zip(methods, panels[0].titles, strict=True):
         _write(figure, left + 0.2, y, _short(method), va="center")
-        _write(figure, left + 1.8, y, name_of(method.rule), va="center", color=style.GREY)
+        name = style.fitted(title, _PANEL_CM - 1.8)
+        _write(figure, left + 1.8, y, name, va="center", color=style.GREY)
         y -= _LINE_CM
     _write(figure, left + 0.2, y - _LINE_CM / 2, "bars: probability, log scale", va="center")
 
@@ -213,11 +213,12 @@ def _short(method: Method) -> str:
     return ("BA-" if method.rule.basis_aware else "") + _SYMBOLS.get(name, name)
 
 
-def _judge(methods: Sequence[Method]) -> str:
+def _judge(panel: Panel) -> str:
     """The method that decides the fill of bars: basis-aware eta as in the paper, or the first such one."""
-    aware = [method.rule for method in methods if method.rule.basis_aware]
-    aware.sort(key=lambda rule: rule.name != "ba-eta")
-    return name_of(aware[0]) if aware else ""
+    titled = zip(panel.titles, panel.tokens.methods, strict=True)
+    aware = [(title, method.rule.name) for title, method in titled if method.rule.basis_aware]
+    aware.sort(key=lambda pair: pair[1] != "ba-eta")
+    return aware[0][0] if aware else ""
 
 
 def _check(panels: Sequence[Panel]) -> None:
@@ -239,12 +240,11 @@ def _check(panels: Sequence[Panel]) -> None:
 def _describe(panels: Sequence[Panel]) -> str:
     """Say how many of the tokens shown a basis-aware method accepts and rejects."""
     parts = []
-    judge = _judge(panels[0].tokens.methods)
+    judge = _judge(panels[0])
     for panel in panels:
         words = [verdict_words(row, panel.tokens.methods) for row in panel.tokens.rows]
-        names = [name_of(method.rule) for method in panel.tokens.methods]
         if judge:
-            own = [row[names.index(judge)] for row in words]
+            own = [row[panel.titles.index(judge)] for row in words]
             parts.append(
                 f"after {panel.prompt[-40:]!r}, {judge} accepts {own.count('yes')} for their probability and "
                 f"{own.count('basis')} below the threshold, and rejects {own.count('no')}"

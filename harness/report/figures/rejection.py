@@ -35,11 +35,15 @@ def rejection(curves: Sequence[Curve], name: str = "rejection") -> Picture:
         name=name,
         title="Parameters by human-text rejection rate",
         caption="The parameter of each rule at which it rejects a share of human text, with 95% intervals of "
-        "the share. Basis-aware forms (dashed) reach the same share at more restrictive parameters, because "
-        "they accept some tokens below the threshold.",
+        "the share."
+        + (
+            " Basis-aware forms (dashed) reach the same share at more restrictive parameters, because they "
+            "accept some tokens below the threshold."
+            if any(style.is_basis_aware(curve.rule) for curve in curves)
+            else ""
+        ),
         svg=style.render(partial(draw, curves)),
         alternative=_describe(curves),
-        paper="Figure 8 of the paper",
     )
 
 

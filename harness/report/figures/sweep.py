@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
+from bat.rules import Scale, get_rule_form
 from harness.report.figures import style
 from harness.report.parts import Picture
 
@@ -51,7 +52,22 @@ def eta_sweep(lines: Sequence[Line], score: str = "MAUVE", name: str = "eta-swee
         "apart slightly. Larger parameters are closer to greedy decoding.",
         svg=style.render(partial(draw, lines, score, "η, parameter of plain eta sampling", log=True)),
         alternative=_describe(lines, score, "eta"),
-        paper="Figure 6 of the paper",
+    )
+
+
+def parameter_sweep(
+    lines: Sequence[Line], rule: str, score: str = "MAUVE", name: str = "parameter-sweep"
+) -> Picture:
+    """Draw scores against the parameter of a rule, a line for each method."""
+    _check(lines)
+    is_log = get_rule_form(rule).scale is not Scale.LINEAR
+    return Picture(
+        name=name,
+        title=f"{score} against the parameter of {rule}",
+        caption=f"{score} of {rule} as its parameter varies, with 95% intervals."
+        + (" Points at the same x are moved apart slightly." if len(lines) > 1 else ""),
+        svg=style.render(partial(draw, lines, score, f"parameter of {rule}", log=is_log)),
+        alternative=_describe(lines, score, f"the parameter of {rule}"),
     )
 
 
@@ -68,7 +84,6 @@ def constraints_sweep(
         "moved apart slightly.",
         svg=style.render(partial(draw, lines, score, "number of constraints c", log=False)),
         alternative=_describe(lines, score, "the number of constraints"),
-        paper="Figure 7 of the paper",
     )
 
 
@@ -81,7 +96,7 @@ def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figur
     if log:
         axes.set_xscale("log")
         _label_log_ticks(axes, sorted({x for line in lines for x in line.x}))
-    else:
+    elif all(x == round(x) for line in lines for x in line.x):
         from matplotlib.ticker import MaxNLocator
 
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 WEIGHT = np.array([[0.55], [0.71], [0.29]])  # output matrix, 3 tokens x 1
 HIDDEN = 2.55
 THRESHOLD = 1 - 1 / 1.9  # no probability may exceed the model's by more than a factor of 1.9
-REJECTED = 0  # token 1 of the paper, which counts from one
+REJECTED = 0  # token 1 of the paper, which counts from 1
 
-# Where a distribution that gives everything to token 1, 2 or 3 is drawn.
+# Where a distribution that gives everything to token 0, 1 or 2 is drawn.
 _CORNERS = np.array([[0.5, np.sqrt(0.75)], [0.0, 0.0], [1.0, 0.0]])
-_NAMES = ("p₁", "p₂", "p₃")
+_NAMES = ("p₀", "p₁", "p₂")
 _HEIGHT_CM = 11.5
 
 
@@ -55,12 +55,12 @@ def toy(name: str = "toy-model") -> Picture:
         caption=f"All distributions over three tokens. The model outputs ({output}), one of the "
         "distributions that it can output (blue line). The true distribution may be any on the orange line, "
         "which the output matrix cannot distinguish from it, within the area that a threshold of "
-        f"{THRESHOLD:.3f} allows. The two meet the edge where token 1 has probability zero, at ({witness}), "
-        "so token 1 is rejected. They do not meet the other edges together, so tokens 2 and 3 are accepted, "
-        "although token 3 is the least likely.",
+        f"{THRESHOLD:.3f} allows. The two meet the edge where token 0 has probability zero, at ({witness}), "
+        "so token 0 is rejected. They do not meet the other edges together, so tokens 1 and 2 are accepted, "
+        "although token 2 is the least likely. Tokens are counted from 0; the paper counts them from 1.",
         svg=style.render(partial(draw, shapes)),
         alternative=f"A triangle with the model's output at ({output}), a line through it that meets the "
-        f"edge of token 1 at ({witness}) inside the area that truncation allows.",
+        f"edge of token 0 at ({witness}) inside the area that truncation allows.",
         paper="Figure 3 of the paper",
     )
 
@@ -108,7 +108,7 @@ def draw(shapes: Shapes) -> Figure:
         color=style.GREEN,
         markersize=7,
         clip_on=False,
-        label="a true distribution without token 1",
+        label="a true distribution without token 0",
     )
     figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -1,9 +1,11 @@
-"""A report as one self-contained page without scripts."""
+"""A report as one self-contained page. Its only script is page.js, which its hash allows to run."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -12,13 +14,19 @@ from markupsafe import Markup as Safe
 from harness.report.formats.layout import check_report, full_caption, number_columns, paragraphs, parts_of
 from harness.report.parts import Cell, Markup, Part, Picture, Report, Table
 
+_PACKAGE = "harness.report.formats"
+
 
 def page(report: Report) -> str:
     """Return the whole page."""
     check_report(report)
     tables = [part for part in parts_of(report) if isinstance(part, Table)]
     explained = any(cell.how for table in tables for row in table.rows for cell in row.cells)
-    return render("page.html.j2", report=report, explained=explained) + "\n"
+    script = files(_PACKAGE).joinpath("page.js").read_text()
+    page = render(
+        "page.html.j2", report=report, explained=explained, script=script, script_hash=_hash_of(script)
+    )
+    return page + "\n"
 
 
 def render(template: str, **values: Any) -> str:
@@ -29,7 +37,7 @@ def render(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("harness.report.formats", ""),
+        loader=PackageLoader(_PACKAGE, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -62,6 +70,11 @@ def _interval_below(cell: Cell) -> str:
     if not bracket or cell.low is None:
         return cell.text
     return Safe('{} <span class="interval">[{}</span>').format(number, rest)
+
+
+def _hash_of(script: str) -> str:
+    """What a content security policy knows a script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _data_address(svg: bytes) -> str:

@@ -1,7 +1,8 @@
 """The tables of a report. Each builder returns its tables, or what is missing for them.
 
 cells.py           numbers as text; labels.py: which results, under which names
-comparison.py      MAUVE by method and model; differences at equal rejection rates
+comparison.py      MAUVE by method and model
+differences.py     pairs: at equal rejection rates, or chosen by the user (comparing.py)
 imported.py        imported texts against all others of the same prefixes
 statistics.py      other statistics of texts, beside human text
 sampling.py        how tokens were accepted, and at what cost
@@ -23,6 +24,7 @@ from harness.report.results import Sources
 # Modules, not functions: several functions have the name of their module and would hide it.
 from harness.report.tables import (
     comparison,
+    differences,
     imported,
     lower_entropy,
     matching,
@@ -32,15 +34,17 @@ from harness.report.tables import (
     statistics,
     sweeps,
 )
+from harness.report.tables.cells import FEW_TEXTS_MARK, FEW_TEXTS_NOTE
 
-__all__ = ["TABLES", "Builder", "Sources", "build"]
+__all__ = ["TABLES", "Builder", "Sources", "build", "with_footnotes"]
 
 Builder = Callable[[Sources], list[Table | Missing]]
 
 # By the name of the table. If there is one for each model, the model is added: statistics-xl.
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
-    "differences": comparison.differences,
+    "all-scores": statistics.all_scores,
+    "differences": differences.differences,
     "imported": imported.imported,
     "statistics": statistics.statistics,
     "sampling": sampling.sampling,
@@ -57,4 +61,12 @@ TABLES: Mapping[str, Builder] = {
 def build(sources: Sources) -> list[Table | Missing]:
     """All tables in the order of TABLES; each measurement is loaded once."""
     cached = replace(sources, measurement=functools.cache(sources.measurement))
-    return [part for builder in TABLES.values() for part in builder(cached)]
+    return [with_footnotes(part) for builder in TABLES.values() for part in builder(cached)]
+
+
+def with_footnotes(part: Table | Missing) -> Table | Missing:
+    """A table with the explanation of a mark, if one of its cells has it."""
+    if isinstance(part, Missing):
+        return part
+    marked = any(cell.text.endswith(FEW_TEXTS_MARK) for row in part.rows for cell in row.cells)
+    return replace(part, notes=(FEW_TEXTS_NOTE, *part.notes)) if marked else part

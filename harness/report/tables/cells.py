@@ -9,8 +9,9 @@ from dataclasses import replace
 from harness.report.names import parameter_text
 from harness.report.parts import Cell
 from harness.report.results import Result
-from harness.scoring.estimates import Difference, Estimate, Source, difference, estimate
-from harness.scoring.scores import StoredScore
+from harness.scoring.differences import Difference, difference
+from harness.scoring.estimates import Estimate, Source, estimate
+from harness.scoring.scores import ENOUGH_TEXTS, StoredScore
 from harness.scoring.summarize import is_share
 
 NOT_DEFINED = "not defined"
@@ -18,6 +19,13 @@ EMPTY = Cell("")
 
 # MAUVE is shown in percent, as in the paper.
 PERCENT = 100.0
+
+# Beside MAUVE of too few texts, and at the end of every table that has such a number.
+FEW_TEXTS_MARK = "†"
+FEW_TEXTS_NOTE = (
+    f"{FEW_TEXTS_MARK} Too few texts for MAUVE: with fewer than {ENOUGH_TEXTS} prefixes it is too high on "
+    "average, and another sample of texts would give a rather different value."
+)
 
 Show = Callable[[float], str]
 
@@ -99,7 +107,19 @@ def mauve_cell(result: Result, *, bold: bool = False) -> Cell:
     if not has_score(result, "mauve"):
         return EMPTY
     cell = number_cell(mauve_of(result), jobs_of(result), _how("mauve times 100", result), one_decimal)
-    return replace(cell, bold=bold)
+    return replace(_with_mark(cell, result), bold=bold)
+
+
+def _with_mark(cell: Cell, *results: Result) -> Cell:
+    """The cell, marked if it is MAUVE of too few texts."""
+    fewest = min(result.prefixes for result in results)
+    if cell.value is None or not 0 < fewest < ENOUGH_TEXTS:  # 0: unknown
+        return cell
+    return replace(
+        cell,
+        text=f"{cell.text} {FEW_TEXTS_MARK}",
+        how=f"{cell.how}; from {fewest} prefixes, too few for MAUVE",
+    )
 
 
 def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
@@ -111,13 +131,14 @@ def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
 
 
 def find_difference(first: Result, second: Result, name: str) -> Difference | None:
-    """First minus second in one score, if both have it."""
+    """First minus second in one score, if both have it; paired if they continue the same prefixes."""
+    paired = first.prefix_set == second.prefix_set
     # Only seeds that both have, so that the random numbers are the same on both sides.
     shared: set[int | None] | None = None
-    if not first.is_imported and not second.is_imported:
+    if paired and not first.is_imported and not second.is_imported:
         shared = {scored.seed for scored in first.seeds} & {scored.seed for scored in second.seeds}
     left, right = scores_of(first, name, shared), scores_of(second, name, shared)
-    return difference(left, right) if left and right else None
+    return difference(left, right, paired=paired) if left and right else None
 
 
 def difference_cell(first: Result, second: Result, name: str = "mauve") -> Cell:
@@ -126,9 +147,11 @@ def difference_cell(first: Result, second: Result, name: str = "mauve") -> Cell:
     if difference is None:
         return EMPTY
     jobs = (*jobs_of(first), *jobs_of(second))
-    how = f"{name} of {first.label} minus that of {second.label}, paired by prefix"
+    pairs = "paired by prefix" if difference.paired else "not paired"
+    how = f"{name} of {first.label} minus that of {second.label}, {pairs}"
     if name == "mauve":
-        return number_cell(difference.scaled(PERCENT), jobs, f"{how}, times 100", signed_decimal)
+        cell = number_cell(difference.scaled(PERCENT), jobs, f"{how}, times 100", signed_decimal)
+        return _with_mark(cell, first, second)
     return number_cell(difference, jobs, how, signed_decimals if is_share(name) else signed)
 
 
@@ -150,6 +173,19 @@ def spread_cell(number: Estimate, source: Source, jobs: Sequence[str]) -> Cell:
     text = f"[{one_decimal(interval.low)}, {one_decimal(interval.high)}]"
     how = f"95% interval of the mean over {interval.count} {source}, Student's t"
     return Cell(text, number.value, interval.low, interval.high, tuple(jobs), how)
+
+
+def sign_cell(difference: Difference, first: Result, second: Result) -> Cell:
+    """On how many blocks of prefixes the first is higher; empty if there is no sign test."""
+    test = difference.sign_test
+    if test is None:
+        return EMPTY
+    return Cell(
+        text=f"{test.better} of {test.blocks}, p = {test.p_value:.2g}" if test.blocks else "equal on all",
+        value=test.p_value,
+        jobs=tuple(dict.fromkeys((*jobs_of(first), *jobs_of(second)))),
+        how=f"blocks on which {first.label} has the higher MAUVE, by jackknife pseudo-values, {test.over}",
+    )
 
 
 def parameter_cell(result: Result) -> Cell:

@@ -1,4 +1,4 @@
-"""MAUVE by method and model, and the differences between basis-aware methods and plain ones."""
+"""MAUVE by method and model."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result, Sources
+from harness.report.results import Result, Results, Sources
 from harness.report.tables.cells import (
     EMPTY,
-    PERCENT,
-    difference_cell,
-    find_difference,
     has_score,
     jobs_of,
     mauve_cell,
     mauve_of,
-    one_decimal,
     spread_cell,
 )
-from harness.report.tables.labels import compared, config_of, distinct, labels, models_of, table_names
-from harness.scoring.estimates import Difference, Source, words
-from harness.words import counted
+from harness.report.tables.labels import compared, distinct, labels, models_of, table_names
+from harness.scoring.estimates import Source
 
 
 def comparison(sources: Sources) -> list[Table | Missing]:
@@ -35,16 +29,18 @@ def comparison(sources: Sources) -> list[Table | Missing]:
     one_model = len(models_of(results)) == 1
     if one_model:  # then labels have parameters, and each setting has one row
         results = distinct(results)
-    columns, rows = (_spreads if one_model else _by_model)(results, _best(results))
+        columns, rows = _spreads(results, _best(results))
+    else:
+        columns, rows = _by_model(sources.results, results, _best(results))
     return [
         Table(
             name="comparison",
             title="Methods by MAUVE",
-            caption=_caption(sources, results),
+            caption=_caption(results),
             columns=columns,
             rows=rows,
-            notes=tuple(_spread_notes(results)),
-            paper=f"{paper.SOURCES['comparison']} of the paper",
+            notes=(*_notes_on_prefixes(results), *_spread_notes(results)),
+            paper=sources.corresponds_to("comparison"),
         ),
         *([] if one_model else _spread_tables(results)),
     ]
@@ -62,56 +58,6 @@ def _spread_tables(results: Sequence[Result]) -> list[Table | Missing]:
     return tables
 
 
-def differences(sources: Sources) -> list[Table | Missing]:
-    """Every basis-aware result against the plain one with the same rejection rate."""
-    pairs = [
-        (result, plain)
-        for result in distinct(sources.results.results, by_role=True)
-        if (plain := sources.results.plain_of(result)) is not None
-        and has_score(result, "mauve")
-        and has_score(plain, "mauve")
-    ]
-    if not pairs:
-        why = "no basis-aware method and plain method with the same rejection rate are both scored"
-        return [Missing("Differences by MAUVE", why, "bat-harness run configs/paper/comparison.yaml")]
-    others = [
-        name
-        for name in ("perplexity", "seq-rep-4")
-        if any(has_score(result, name) and has_score(plain, name) for result, plain in pairs)
-    ]
-    both = {id(result): f"{result.label} minus {plain.label}" for result, plain in pairs}
-    row_labels = labels([result for result, _ in pairs], lambda result: both[id(result)])
-    rows, notes, shown = [], [], 0
-    for label, (result, plain) in zip(row_labels, pairs, strict=True):
-        difference = find_difference(result, plain, "mauve")
-        assert difference is not None, "both sides have it"
-        difference = difference.scaled(PERCENT)
-        shown += difference.is_shown
-        cells = [difference_cell(result, plain), _sign_cell(difference, result, plain)]
-        cells += [difference_cell(result, plain, name) for name in others]
-        rows.append(Row(label, tuple(cells)))
-        sentence = words(
-            difference, first=result.label, second=plain.label, unit="points of MAUVE", show=one_decimal
-        )
-        notes.append(f"{label.removesuffix(both[id(result)])}{sentence}.")
-    notes.append(
-        f"The interval excludes zero for {shown} of {counted(len(pairs), 'pair')}; without any difference, "
-        "that happens by chance for one in twenty."
-    )
-    return [
-        Table(
-            name="differences",
-            title="Basis-aware methods against plain ones at the same rejection rate",
-            caption="Basis-aware minus plain, paired by prefix, with 95% intervals. MAUVE is times 100. The "
-            "sign test counts the blocks of prefixes on which the difference is positive, by jackknife "
-            "pseudo-values (exact, two-sided).",
-            columns=("methods", "MAUVE", "sign test", *others),
-            rows=tuple(rows),
-            notes=tuple(notes),
-        )
-    ]
-
-
 def _spreads(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     estimates = [mauve_of(result) for result in results]
     sources = [
@@ -126,26 +72,29 @@ def _spreads(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...]
                 mauve_cell(result, bold=index in best),
                 *(spread_cell(estimates[index], source, jobs_of(result)) for source in sources),
             ),
+            result.setting.rule,
         )
         for index, (label, result) in enumerate(zip(labels(results), results, strict=True))
     ]
     return ("method", "MAUVE", *(f"over {source}" for source in sources)), tuple(rows)
 
 
-def _by_model(results: Sequence[Result], best: set[int]) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+def _by_model(
+    every: Results, results: Sequence[Result], best: set[int]
+) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     models = list(models_of(results))
-    row_labels = labels(results, _asked, by_model=True)
+    row_labels = labels(results, [every.asked_label(result) for result in results], by_model=True)
     cells: dict[str, dict[str, Cell]] = {}
+    rules = dict(zip(row_labels, (result.setting.rule for result in results), strict=True))
     for index, (label, result) in enumerate(zip(row_labels, results, strict=True)):
         cell = mauve_cell(result, bold=index in best)
         # Resolved parameters differ between models, so they cannot be in the label.
         cells.setdefault(label, {})[result.model] = replace(cell, how=f"{result.label}: {cell.how}")
-    rows = [Row(label, tuple(row.get(model, EMPTY) for model in models)) for label, row in cells.items()]
+    rows = [
+        Row(label, tuple(row.get(model, EMPTY) for model in models), rules[label])
+        for label, row in cells.items()
+    ]
     return ("method", *models), tuple(rows)
-
-
-def _asked(result: Result) -> str:
-    return result.label if result.is_imported else str(result.asked)
 
 
 def _best(results: Sequence[Result]) -> set[int]:
@@ -164,9 +113,9 @@ def _best(results: Sequence[Result]) -> set[int]:
     }
 
 
-def _caption(sources: Sources, results: Sequence[Result]) -> str:
+def _caption(results: Sequence[Result]) -> str:
     estimates = [mauve_of(result) for result in results]
-    prefixes = sorted({config_of(sources.results, result).prefixes.count for result in results})
+    prefixes = sorted({result.prefixes for result in results})
     seeds = sorted({len(result.seeds) for result in results if not result.is_imported})
     drawn = f"generation seeds: {' or '.join(map(str, seeds))}" if seeds else "all of them are imported"
     kinds = sorted({estimate.main.source for estimate in estimates if estimate.main is not None})
@@ -176,6 +125,20 @@ def _caption(sources: Sources, results: Sequence[Result]) -> str:
         f"Texts continue {' or '.join(f'{count:,}' for count in prefixes)} prefixes; "
         f"{drawn}. The highest value of each model is bold."
     )
+
+
+def _notes_on_prefixes(results: Sequence[Result]) -> list[str]:
+    """That rows cannot be compared one by one, where runs continue different prefixes of one model."""
+    by_group: dict[tuple[str, str], dict[str, str]] = {}
+    for result in results:
+        by_group.setdefault((result.model, result.split), {}).setdefault(result.prefix_set, result.origin)
+    notes = [
+        f"The rows of {' and those of '.join(origins.values())} continue different prefixes ({split}), so "
+        "they differ by the prefixes, too."
+        for (_, split), origins in by_group.items()
+        if len(origins) > 1
+    ]
+    return list(dict.fromkeys(notes))
 
 
 def _spread_notes(results: Sequence[Result]) -> list[str]:
@@ -195,16 +158,3 @@ def _spread_notes(results: Sequence[Result]) -> list[str]:
         )
     notes.append("Bold marks the highest number. Whether it differs from the others is a separate question.")
     return notes
-
-
-def _sign_cell(difference: Difference, result: Result, plain: Result) -> Cell:
-    test = difference.sign_test
-    if test is None:
-        return EMPTY
-    blocks = test.better + test.worse
-    return Cell(
-        text=f"{test.better} of {blocks}, p = {test.p_value:.2g}",
-        value=test.p_value,
-        jobs=tuple(dict.fromkeys((*jobs_of(result), *jobs_of(plain)))),
-        how=f"blocks on which {result.label} has the higher MAUVE, by jackknife pseudo-values, {test.over}",
-    )

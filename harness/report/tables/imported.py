@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from harness.report.parts import Missing, Row, Table
+from harness.report.parts import Missing, Table
 from harness.report.results import Result, Sources
-from harness.report.tables.cells import PERCENT, difference_cell, find_difference, has_score, one_decimal
-from harness.report.tables.labels import compared, labels
-from harness.scoring.estimates import words
+from harness.report.tables.cells import has_score
+from harness.report.tables.differences import difference_rows
+from harness.report.tables.labels import compared
 
 _OTHERS = ("seq-rep-4", "distinct-2", "length")
 
@@ -20,18 +20,8 @@ def imported(sources: Sources) -> list[Table | Missing]:
     pairs = list(_pairs(results))
     if not pairs:
         return []
-    named = dict(zip(map(id, results), labels(results), strict=True))
     others = [name for name in _OTHERS if any(has_score(first, name) for first, _ in pairs)]
-    rows, notes = [], []
-    for first, second in pairs:
-        names = named[id(first)], named[id(second)]
-        cells = [difference_cell(first, second, name) for name in ("mauve", *others)]
-        rows.append(Row(" minus ".join(names), tuple(cells)))
-        found = find_difference(first, second, "mauve")
-        assert found is not None, "both sides have it"
-        found = found.scaled(PERCENT)
-        said = words(found, first=names[0], second=names[1], unit="points of MAUVE", show=one_decimal)
-        notes.append(f"{said}.")
+    rows, notes = difference_rows(pairs, others, sign_test=False)
     return [
         Table(
             name="imported",
@@ -39,8 +29,8 @@ def imported(sources: Sources) -> list[Table | Missing]:
             caption="Differences paired by prefix, with 95% intervals. MAUVE is times 100. Imported texts "
             "have no seed: they are compared with the mean over the seeds of the others.",
             columns=("texts", "MAUVE", *others),
-            rows=tuple(rows),
-            notes=tuple(notes),
+            rows=rows,
+            notes=notes,
         )
     ]
 

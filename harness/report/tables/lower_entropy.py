@@ -31,7 +31,7 @@ def lower_entropy(sources: Sources) -> list[Table | Missing]:
     if {rule for rule, _ in by_kind} != set(paper.LOWER_ENTROPY):
         why = "no eta and BA-eta that both reject a quarter of human text have been scored"
         command = "bat-harness run configs/paper/lower-entropy.yaml"
-        return [Missing("Lower-entropy generation (Table 1 of the paper)", why, command)]
+        return [Missing("Lower-entropy generation (Table 1 of the paper)", why, command, of_paper=True)]
     columns = paper_columns(models_of(results))
     rows = [
         Row(_name(kind), tuple(_own_cell(by_kind, kind, model) for _, model, _ in columns))
@@ -49,7 +49,6 @@ def lower_entropy(sources: Sources) -> list[Table | Missing]:
         Row(f"paper: {name}", tuple(_paper_cell(rule, size) for _, _, size in columns))
         for rule, name in (("eta", "eta"), ("ba-eta", "BA-eta"))
     ]
-    statement = paper.STATEMENTS["lower-entropy"]
     return [
         Table(
             name="lower-entropy",
@@ -59,12 +58,12 @@ def lower_entropy(sources: Sources) -> list[Table | Missing]:
             columns=("method", *(heading for heading, _, _ in columns)),
             rows=tuple(rows),
             notes=(
-                f"The paper: {statement.words} ({statement.where}). It does not give the rejection rate "
+                f"{paper.statement('lower-entropy')} It does not give the rejection rate "
                 "of its table; the scripts that its authors published use a quarter.",
                 "In parentheses after the paper's values are its subscripts, which it does not explain; "
                 "the error bars of its Figure 5 are standard errors.",
             ),
-            paper=f"{paper.SOURCES['lower-entropy']} of the paper",
+            paper=paper.source("lower-entropy"),
         )
     ]
 
@@ -105,5 +104,5 @@ def _paper_cell(rule: str, size: str | None) -> Cell:
     if size is None:
         return EMPTY
     printed = paper.LOWER_ENTROPY[rule][size]
-    where = f"{paper.SOURCES['lower-entropy']} of the paper"
-    return Cell(f"{printed.value:.1f} ({printed.subscript:.1f})", printed.value, how=where)
+    text = f"{printed.value:.1f} ({printed.subscript:.1f})"
+    return Cell(text, printed.value, how=paper.source("lower-entropy"))

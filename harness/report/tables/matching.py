@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.config.expansion import AtRate, EqualRate
-from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY
-from harness.report.tables.labels import labels
+from harness.report.tables.labels import labels, merged
 from harness.report.tables.rejection import rate_cell
 
 
 def matching(sources: Sources) -> list[Table | Missing]:
     """Every parameter that was resolved from a rejection rate, once for each model."""
-    by_setting: dict[tuple[str, object], Result] = {}
-    for result in sources.results.results:
-        if result.resolution is not None and isinstance(result.asked.parameter, AtRate | EqualRate):
-            by_setting.setdefault((result.model, result.asked), result)
-    results = list(by_setting.values())
+    by_rate = [
+        result
+        for result in sources.results.results
+        if result.resolution is not None and isinstance(result.asked.parameter, AtRate | EqualRate)
+    ]
+    results = merged(by_rate, lambda result: (result.model, result.method, result.asked, result.setting))
     if not results:
         why = "no parameter was chosen by its rejection rate"
         return [Missing("Matched parameters", why, "bat-harness run configs/paper/comparison.yaml")]
@@ -29,7 +29,6 @@ def matching(sources: Sources) -> list[Table | Missing]:
         Row(label, (_parameter_cell(result), *_rate_cells(sources, result)))
         for label, result in zip(labels(results, by_split=False), results, strict=True)
     ]
-    statement = paper.STATEMENTS["stricter-parameters"]
     return [
         Table(
             name="matching",
@@ -39,7 +38,7 @@ def matching(sources: Sources) -> list[Table | Missing]:
             "which are the same for both rules.",
             columns=("method", "parameter", "rejected, %", "matched to", "which rejects, %"),
             rows=tuple(rows),
-            notes=(f"The paper: {statement.words} ({statement.where}).",),
+            notes=sources.paper_says("stricter-parameters"),
         )
     ]
 
@@ -65,16 +64,21 @@ def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
         rate = Cell(f"a rate of {100 * target.rate:g}%", how="given in the sweep")
         return rate_cell(sources, result), rate, EMPTY
     detail = _detail(result)
-    if "rate" not in detail:
-        plain = sources.results.plain_of(result)
+    plain = sources.results.plain_of(result)
+    if plain is not None:
+        name = plain.label
+    elif "reference" in detail:
+        name = detail["reference"]
+    else:
         name = str(target.reference) if isinstance(target, EqualRate) else ""
+    if "rate" not in detail:
         other = EMPTY if plain is None else rate_cell(sources, plain)
         return rate_cell(sources, result), Cell(name, how=resolution.how), other
     own, other = (
         Cell(f"{100 * detail[key]:.1f}", 100 * detail[key], jobs=resolution.job_ids, how=resolution.how)
         for key in ("rate", "reference_rate")
     )
-    return own, Cell(detail["reference"], jobs=resolution.job_ids, how=resolution.how), other
+    return own, Cell(name, jobs=resolution.job_ids, how=resolution.how), other
 
 
 def _detail(result: Result) -> Mapping[str, Any]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from bat.rules import get_rule, get_rule_form
+from bat.rules import builtin_rule_names, get_rule, get_rule_form
+from harness.config.checks import get_reference
+from harness.config.methods import Choice, Method
+from harness.config.schema import SweepConfig
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Measured, Result, Sources
 from harness.report.tables.cells import EMPTY, one_decimal
-from harness.report.tables.labels import labels, table_names
+from harness.report.tables.labels import labels, merged, table_names
 from workers.measurement_record import Measurement
 from workers.rejection import Estimate, parameters_at_rates, rejection_rate
 
 RATES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30)
-RULES = ("eta", "ba-eta", "epsilon", "ba-epsilon", "nucleus", "ba-nucleus", "top-k", "min-p")
 
 # Fewer than in a sweep, because these intervals are only shown.
 REPLICATES = 200
@@ -25,23 +27,47 @@ _COMMAND = "bat-harness run configs/paper/rejection-curves.yaml"
 _OVER = "over resampled documents"
 
 
+def rules_of(configs: Sequence[SweepConfig], *, with_paper: bool = False) -> list[str]:
+    """The rules with a parameter that sweeps have, in their order; all built-in ones if they have none.
+
+    With the paper, its rules follow.
+    """
+    names = [name for config in configs for method in config.methods for name in _involved(config, method)]
+    names = names or list(builtin_rule_names())
+    if with_paper:
+        names += paper.RULES
+    return [rule for rule in dict.fromkeys(names) if not get_rule_form(rule).takes_no_parameter]
+
+
+def _involved(config: SweepConfig, method: Method) -> Iterator[str]:
+    """The rule of a method, after the rule that it is matched to."""
+    match = method.parameter.match if isinstance(method.parameter, Choice) else None
+    if match is not None:
+        yield get_reference(config, match).rule
+    yield method.rule
+
+
 def rejection(sources: Sources) -> list[Table | Missing]:
     """For every model measured, the parameter of each rule at rates from 5 to 30%."""
     measured = sources.results.measured
     if not measured:
         why = "no human text has been measured completely"
-        return [Missing("Parameters by rejection rate (Figure 8 of the paper)", why, _COMMAND)]
-    names = table_names("rejection", [text.model for text in measured])
+        return [Missing("Parameters by rejection rate (Figure 8 of the paper)", why, _COMMAND, of_paper=True)]
+    names = table_names("rejection", [text.name for text in measured])
     return [_table(sources, name, text) for name, text in zip(names, measured, strict=True)]
 
 
 def rates(sources: Sources) -> list[Table | Missing]:
     """The rejection rate of every setting that was run."""
-    by_setting: dict[tuple[str, object], Result] = {}
-    for result in sources.results.results:
-        if not result.is_imported and sources.find_measurement(result) is not None:
-            by_setting.setdefault((result.model, result.setting), result)
-    results = list(by_setting.values())
+    measured = {
+        id(result): pair[0].jobs
+        for result in sources.results.results
+        if not result.is_imported and (pair := sources.find_measurement(result)) is not None
+    }
+    results = merged(
+        (result for result in sources.results.results if id(result) in measured),
+        lambda result: (result.model, result.method, result.setting, measured[id(result)]),
+    )
     if not results:
         why = "human text was not measured for any model that was run"
         return [Missing("Rejection rates of the settings", why, _COMMAND)]
@@ -93,22 +119,12 @@ def _rate(measurement: Measurement, result: Result) -> Estimate:
     return rejection_rate(measurement, rule, result.setting.constraints or 0, replicates=REPLICATES)
 
 
-def _further_rules(sources: Sources, model: str) -> list[str]:
-    """Rules that were run with the model and that are not in the table anyway, such as those of plug-ins."""
-    rules = dict.fromkeys(
-        result.setting.rule
-        for result in sources.results.results
-        if result.model == model and not result.is_imported
-    )
-    return [rule for rule in rules if rule not in RULES and not get_rule_form(rule).takes_no_parameter]
-
-
 def _table(sources: Sources, name: str, measured: Measured) -> Table:
     measurement = sources.measurement(measured)
     columns = [
-        (rule if count is None or len(measured.basis_sizes) == 1 else f"{rule} (c={count})", rule, count)
-        for rule in (*RULES, *_further_rules(sources, measured.model))
-        for count in (measured.basis_sizes if get_rule_form(rule).basis_aware else (None,))
+        (rule if count is None or len(measured.constraints) == 1 else f"{rule} (c={count})", rule, count)
+        for rule in rules_of(sources.results.configs, with_paper=sources.paper)
+        for count in (measured.constraints if get_rule_form(rule).basis_aware else (None,))
     ]
     by_column = [
         parameters_at_rates(measurement, rule, RATES, constraints or 0, replicates=REPLICATES)
@@ -126,14 +142,14 @@ def _table(sources: Sources, name: str, measured: Measured) -> Table:
     ]
     return Table(
         name=name,
-        title=f"Parameters by human-text rejection rate, {measured.model}",
+        title=f"Parameters by human-text rejection rate, {measured.name}",
         caption=f"The parameter at which each rule rejects a given share of {len(measurement):,} human "
         f"tokens. 95% intervals {_OVER} are in the CSV file. Out of reach: no parameter rejects as much, "
         "or as little.",
         columns=("rejected", *(heading for heading, _, _ in columns)),
         rows=tuple(rows),
-        notes=tuple(_reach_notes(measurement, measured.basis_sizes)),
-        paper=f"{paper.SOURCES['rejection']} of the paper",
+        notes=tuple(_reach_notes(measurement, measured.constraints)) if sources.paper else (),
+        paper=sources.corresponds_to("rejection"),
     )
 
 

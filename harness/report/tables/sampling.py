@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.report import paper
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result, Sources
 from harness.report.tables.cells import (
@@ -21,14 +20,16 @@ from harness.report.tables.cells import (
 from harness.report.tables.labels import labels, shown
 from harness.scoring.estimates import estimate
 from harness.scoring.scores import StoredScore
+from harness.words import counted
 
 _FALLBACKS = ("accepted-greedy-fallback", "accepted-exact-fallback")
 _COST = "solver ms per token"
+_WAITING = "model waits"
 _COLUMNS = {
     "by threshold": "accepted-threshold",
     "by certificate": "accepted-certificate",
     "by fallback": "",  # the sum of two scores
-    "rejected per token": "refusals",
+    "rejected per token": "rejections",
     "undecided per token": "undecided",
     "programs per token": "programs",
     "pivots per program": "pivots",
@@ -48,8 +49,7 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             score_cell(result, name, plain=True) if name else _fallback_cell(result)
             for name in _COLUMNS.values()
         ]
-        rows.append(Row(label, (*cells, _cost_cell(sources, result))))
-    statement = paper.STATEMENTS["cost"]
+        rows.append(Row(label, (*cells, _cost_cell(sources, result), _waiting_cell(sources, result))))
     return [
         Table(
             name="sampling",
@@ -57,10 +57,11 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             caption="Shares of tokens accepted at or above the threshold, below it by a certificate, and by "
             "the fallback after too many rejections; then counts. Undecided candidates were rejected "
             "although the bounds did not decide. A program is the linear program of one candidate. 95% "
-            "intervals are in the CSV file. Milliseconds are by the clocks of the workers.",
-            columns=("method", *_COLUMNS, _COST),
+            "intervals are in the CSV file. Milliseconds are by the clocks of the workers. The "
+            "model waits while the cores of its worker are not done with any batch of texts.",
+            columns=("method", *_COLUMNS, _COST, _WAITING),
             rows=tuple(rows),
-            notes=(f"The paper: {statement.words} ({statement.where}).",),
+            notes=sources.paper_says("cost"),
         )
     ]
 
@@ -107,3 +108,18 @@ def _cost_cell(sources: Sources, result: Result) -> Cell:
         return Cell(NOT_DEFINED, jobs=jobs, how=how)
     value = 1000 * cost.solver_seconds / cost.tokens
     return Cell(significant(value), value, jobs=jobs, how=how)
+
+
+def _waiting_cell(sources: Sources, result: Result) -> Cell:
+    """The share of its workers' time in which the model waited for the host."""
+    cost = sources.cost(result)
+    use = None if cost is None else cost.time_use
+    if use is None:
+        return EMPTY
+    jobs = tuple(job for seed in result.seeds for job in seed.generate_jobs)
+    how = (
+        f"{use.waiting:.4g} of {use.forward + use.propose + use.waiting:.4g} seconds; {use.forward:.4g} were "
+        f"forward passes and {use.propose:.4g} proposals, and settling took {use.settle:.4g}, with up to "
+        f"{counted(use.batches_in_flight, 'batch', 'batches')} in flight"
+    )
+    return Cell(f"{use.waiting_share:.0%}", use.waiting_share, jobs=jobs, how=how)

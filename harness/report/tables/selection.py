@@ -11,7 +11,7 @@ from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY, has_score, jobs_of, mauve_cell, mauve_of, scores_of
-from harness.report.tables.labels import candidates, config_of, labels, models_of, paper_columns
+from harness.report.tables.labels import candidates, labels, models_of, paper_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ def selection(sources: Sources) -> list[Table | Missing]:
     if not results:
         why = "no candidates for a parameter have been scored on validation text"
         command = "bat-harness run configs/paper/selection.yaml"
-        return [Missing("Parameter selection (Table 3 of the paper)", why, command)]
-    columns = paper_columns(models_of(results))
+        return [Missing("Parameter selection (Table 3 of the paper)", why, command, of_paper=True)]
+    columns = paper_columns(models_of(results), with_paper=sources.paper)
     label_of = dict(zip(map(id, results), labels(results, by_model=True), strict=True))
     rows: list[Row] = []
     notes: list[str] = []
@@ -48,7 +48,7 @@ def selection(sources: Sources) -> list[Table | Missing]:
             Row(f"{title}: chosen here", tuple(_chosen_cell(choices.get(c[1] or "")) for c in columns))
         )
         rule = group[0].setting.rule
-        if rule in paper.CHOSEN_PARAMETERS:
+        if sources.paper and rule in paper.CHOSEN_PARAMETERS:
             rows.append(
                 Row(f"{title}: the paper's", tuple(_paper_cell(rule, size) for _, _, size in columns))
             )
@@ -62,7 +62,7 @@ def selection(sources: Sources) -> list[Table | Missing]:
             columns=("candidate", *(heading for heading, _, _ in columns)),
             rows=tuple(rows),
             notes=tuple(notes),
-            paper=f"{paper.SOURCES['selection']} of the paper",
+            paper=sources.corresponds_to("selection"),
         )
     ]
 
@@ -74,14 +74,16 @@ def _by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
     for result in results:
         is_unique = sum(method == result.method for _, _, method, _ in groups) == 1
         constraints = "" if result.setting.constraints is None else f" (c={result.setting.constraints})"
-        title = result.method if is_unique else f"{result.run}, {result.stage}, {result.method}{constraints}"
+        title = result.method if is_unique else f"{result.stage}, {result.method}{constraints}"
+        if result.of_several_runs:
+            title = f"{result.origin}, {title}"
         by_title.setdefault(title, []).append(result)
     return by_title
 
 
 def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:
     own = [result for result in group if result.model == model]
-    config = config_of(sources.results, own[0])
+    config = sources.results.config_of(own[0])
     seeds = len(config.seeds_of(config.get_stage(own[0].stage)))
     scored = tuple(result for result in own if len(scores_of(result, "mauve")) == seeds)
     return _Choice(scored, len(list(config.get_method(own[0].method).literals())))
@@ -119,7 +121,7 @@ def _paper_cell(rule: str, size: str | None) -> Cell:
     if size is None:
         return EMPTY
     value = paper.CHOSEN_PARAMETERS[rule][size]
-    return Cell(parameter_text(value), value, how=f"{paper.SOURCES['selection']} of the paper")
+    return Cell(parameter_text(value), value, how=paper.source("selection"))
 
 
 def _sweep_note(rule: str, group: Sequence[Result]) -> str:

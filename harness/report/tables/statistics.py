@@ -10,6 +10,7 @@ from harness.report.tables.cells import (
     EMPTY,
     has_score,
     jobs_of,
+    mauve_cell,
     number_cell,
     score_cell,
     scores_of,
@@ -17,7 +18,8 @@ from harness.report.tables.cells import (
     signed,
 )
 from harness.report.tables.labels import labels, models_of, shown, table_names
-from harness.scoring.estimates import difference, estimate
+from harness.scoring.differences import difference
+from harness.scoring.estimates import estimate
 from harness.scoring.scores import PLUGIN
 
 _SCORES = (
@@ -46,6 +48,37 @@ def statistics(sources: Sources) -> list[Table | Missing]:
         _table(sources, name, model, [result for result in results if result.model == model])
         for name, model in zip(table_names("statistics", models), models, strict=True)
     ]
+
+
+def all_scores(sources: Sources) -> list[Table | Missing]:
+    """Every score of every method, MAUVE first; human text has those that need no comparison."""
+    results = shown(sources.results)
+    models = list(models_of(results))
+    tables: list[Table | Missing] = []
+    for name, model in zip(table_names("all-scores", models), models, strict=True):
+        own = [result for result in results if result.model == model]
+        scored = [seed.scores for result in own for seed in result.seeds]
+        columns = list(dict.fromkeys(score for scores in scored for score in scores))
+        columns.sort(key=lambda score: score != "mauve")
+        rows = [
+            Row(label, tuple(_score_cell(result, column) for column in columns), result.setting.rule)
+            for label, result in zip(labels(own), own, strict=True)
+        ]
+        tables.append(
+            Table(
+                name=name,
+                title=f"All scores, {model}",
+                caption="Every score of every method, with 95% intervals. MAUVE is times 100.",
+                columns=("method", *("MAUVE" if column == "mauve" else column for column in columns)),
+                rows=tuple(rows),
+                folded=True,
+            )
+        )
+    return tables
+
+
+def _score_cell(result: Result, name: str) -> Cell:
+    return mauve_cell(result) if name == "mauve" else score_cell(result, name)
 
 
 def _plugin_scores(results: Sequence[Result]) -> list[str]:
@@ -87,7 +120,7 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
             _to_human_cell(result, human) if column == _TO_HUMAN else score_cell(result, column)
             for column in columns
         ]
-        rows.append(Row(label, tuple(cells)))
+        rows.append(Row(label, tuple(cells), result.setting.rule))
     return Table(
         name=name,
         title=f"Statistics of texts, {model}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Missing, Row, Table
 from harness.report.results import Result, Scored, Sources
@@ -23,7 +22,6 @@ _Item = TypeVar("_Item")
 
 # A basis-aware result and the plain one with the same rejection rate.
 _Pair = tuple[Result, Result]
-_NO_NUMBERS = "a figure without numbers in the text"
 
 
 def eta_sweep(sources: Sources) -> list[Table | Missing]:
@@ -41,7 +39,7 @@ def eta_sweep(sources: Sources) -> list[Table | Missing]:
     if not sweeps:
         why = "no stage has two scored values of eta, each with a scored matched BA-eta"
         command = "bat-harness run configs/paper/eta-sweep.yaml"
-        return [Missing("MAUVE against eta (Figure 6 of the paper)", why, command)]
+        return [Missing("MAUVE against eta (Figure 6 of the paper)", why, command, of_paper=True)]
     names = table_names("eta-sweep", [pairs[0][0].model for pairs in sweeps])
     return [_eta_table(sources, name, pairs) for name, pairs in zip(names, sweeps, strict=True)]
 
@@ -60,7 +58,7 @@ def constraints(sources: Sources) -> list[Table | Missing]:
     if not sweeps:
         why = "no basis-aware rule has been scored with two numbers of constraints"
         command = "bat-harness run configs/paper/constraints.yaml"
-        return [Missing("MAUVE against constraints (Figure 7 of the paper)", why, command)]
+        return [Missing("MAUVE against constraints (Figure 7 of the paper)", why, command, of_paper=True)]
     names = table_names("constraints", [group[0].model for group in sweeps])
     return [_constraints_table(sources, name, group) for name, group in zip(names, sweeps, strict=True)]
 
@@ -82,17 +80,16 @@ def _eta_table(sources: Sources, name: str, pairs: Sequence[_Pair]) -> Table:
         )
         for result, plain in sorted(pairs, key=lambda pair: pair[1].parameter or 0.0)
     ]
-    statement = paper.STATEMENTS["eta-sweep"]
     return Table(
         name=name,
-        title=f"MAUVE against eta, {first.model}",
+        title=f"MAUVE against eta, {_of(first)}",
         caption="eta and BA-eta at the same rejection rates, from permissive to restrictive; BA-eta with "
         f"{first.setting.constraints} constraints. MAUVE is times 100, with 95% intervals; the difference is "
         "BA-eta minus eta, paired by prefix.",
         columns=("eta", "rejected, %", "MAUVE of eta", "matched BA-eta", "MAUVE of BA-eta", "difference"),
         rows=_unique(rows),
-        notes=(f"The paper: {statement.words} ({statement.where}: {_NO_NUMBERS}).",),
-        paper=f"{paper.SOURCES['eta-sweep']} of the paper",
+        notes=sources.paper_says("eta-sweep"),
+        paper=sources.corresponds_to("eta-sweep"),
     )
 
 
@@ -107,17 +104,20 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
         against = EMPTY if plain is None else difference_cell(result, plain)
         cells = (parameter_cell(result), rate_cell(sources, result), mauve_cell(result), against)
         rows.append(Row(str(result.setting.constraints), cells))
-    statement = paper.STATEMENTS["constraints"]
     return Table(
         name=name,
-        title=f"MAUVE against the number of constraints, {first.setting.rule}, {first.model}",
+        title=f"MAUVE against the number of constraints, {first.setting.rule}, {_of(first)}",
         caption=f"{first.setting.rule} with more and more constraints; without any it is the plain rule. "
         "MAUVE is times 100, with 95% intervals; the difference is to the plain rule, paired by prefix.",
         columns=("constraints", "parameter", "rejected, %", "MAUVE", "difference"),
         rows=_unique(rows),
-        notes=(f"The paper: {statement.words} ({statement.where}: {_NO_NUMBERS}).",),
-        paper=f"{paper.SOURCES['constraints']} of the paper",
+        notes=sources.paper_says("constraints"),
+        paper=sources.corresponds_to("constraints"),
     )
+
+
+def _of(result: Result) -> str:
+    return f"{result.model}, {result.origin}" if result.of_several_runs else result.model
 
 
 def _once(groups: Sequence[list[_Item]], seeds: Callable[[_Item], Sequence[Scored]]) -> list[list[_Item]]:

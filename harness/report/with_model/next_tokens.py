@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from bat.rules import Rule
-from harness.explore.next_token import Method, NextTokens, next_distribution, tabulate, verdict_words
+from harness.explore.next_token import next_distribution, tabulate, verdict_words
 from harness.explore.prompts import encode_prompt, token_text, visible
 from harness.report.figures.acceptance import Panel, acceptance
-from harness.report.names import name_of
 from harness.report.paper_next_tokens import METHODS, NEXT_TOKENS
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.with_model.prompts import PROMPTS, Prompt
@@ -31,41 +30,45 @@ _NOTE = (
 
 def next_token_parts(
     language_model: LanguageModel,
-    methods: Sequence[Rule],
+    methods: Mapping[str, Rule],
     constraints: int = 20,
     progress: Callable[[int], None] | None = None,
 ) -> list[Table | Picture]:
     """Return a table for each of the paper's prompts, and one figure.
 
-    ``constraints`` are those of the basis-aware methods; ``progress`` gets the number done.
+    ``methods`` are rules by what columns call them. ``constraints`` are those of the basis-aware ones;
+    ``progress`` gets the number done.
     """
     if not methods:
         raise InvalidInputError("next tokens must have at least one method; got none. Try eta=0.002.")
-    aware = any(rule.basis_aware for rule in methods)
+    rules, titles = list(methods.values()), tuple(methods)
+    aware = any(rule.basis_aware for rule in rules)
     basis = language_model.basis(constraints) if aware else None
     tables: list[Table] = []
     panels: list[Panel] = []
     for number, prompt in enumerate(PROMPTS, start=1):
         ids = encode_prompt(language_model, prompt.text)
-        next_tokens = tabulate(next_distribution(language_model, ids), methods, basis, tokens=TOKENS)
+        next_tokens = tabulate(next_distribution(language_model, ids), rules, basis, tokens=TOKENS)
         texts = tuple(
             visible(token_text(language_model.tokenizer, ids, row.token)) for row in next_tokens.rows
         )
-        panels.append(Panel(prompt.text, next_tokens, texts))
-        tables.append(_table(number, prompt, next_tokens, texts, language_model.info.name))
+        panel = Panel(prompt.text, next_tokens, texts, titles)
+        panels.append(panel)
+        tables.append(_table(number, prompt, panel, language_model.info.name))
         if progress is not None:
             progress(number)
     return [*tables, acceptance(panels)]
 
 
-def _table(number: int, prompt: Prompt, tokens: NextTokens, texts: Sequence[str], model: str) -> Table:
+def _table(number: int, prompt: Prompt, panel: Panel, model: str) -> Table:
+    tokens = panel.tokens
     return Table(
         name=f"next-tokens-{number}",
         title=f"Next tokens after “{prompt.title}”",
         caption=f"Some of the next tokens according to {model}: the most likely, and the most likely of "
         "those on which basis-aware methods and their plain forms differ, and whether each is accepted. The "
         f"distribution has an entropy of {tokens.entropy:.2f} nats.",
-        columns=("Rank", "Prob", "Token", *(name_of(method.rule) for method in tokens.methods)),
+        columns=("Rank", "Prob", "Token", *panel.titles),
         rows=tuple(
             Row(
                 str(row.rank),
@@ -75,17 +78,19 @@ def _table(number: int, prompt: Prompt, tokens: NextTokens, texts: Sequence[str]
                     *(Cell(word) for word in verdict_words(row, tokens.methods)),
                 ),
             )
-            for row, text in zip(tokens.rows, texts, strict=True)
+            for row, text in zip(tokens.rows, panel.texts, strict=True)
         ),
-        notes=(_thresholds(tokens.methods), _NOTE),
+        notes=(_thresholds(panel), _NOTE),
         paper=prompt.paper,
+        folded=True,
     )
 
 
-def _thresholds(methods: Sequence[Method]) -> str:
+def _thresholds(panel: Panel) -> str:
     """Give the probability from which each method accepts every token."""
+    methods = panel.tokens.methods
     levels = ["none" if method.threshold is None else f"{method.threshold:.2g}" for method in methods]
-    parts = [f"{level} for {name_of(method.rule)}" for level, method in zip(levels, methods, strict=True)]
+    parts = [f"{level} for {title}" for level, title in zip(levels, panel.titles, strict=True)]
     return f"Probability from which every token is accepted: {', '.join(parts)}."
 
 
@@ -110,4 +115,5 @@ def paper_table(number: int) -> Table:
             for row in printed.tokens
         ),
         paper=prompt.paper,
+        folded=True,
     )

@@ -9,6 +9,7 @@ from bat.errors import InvalidInputError
 from bat.rules import Rule
 from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.schema import SweepConfig
+from harness.report.names import name_of, with_method
 from harness.report.parts import Missing, Picture, Table
 from harness.report.results import Results
 from harness.report.tables.labels import shown
@@ -29,11 +30,17 @@ _PREFIXES_PER_DOCUMENT = 64
 
 
 def model_parts(
-    results: Results, revisions: Mapping[str, str], device: str, stage: Stage
+    results: Results,
+    revisions: Mapping[str, str],
+    device: str,
+    stage: Stage,
+    *,
+    paper: bool = True,
 ) -> Iterator[Table | Picture | Missing]:
     """Next tokens after the paper's prompts, and the rank of the outputs before and after truncation.
 
-    `revisions` are the commits of the hub models that wrote the texts.
+    `revisions` are the commits of the hub models that wrote the texts. With `paper`, its own tables of next
+    tokens follow ours.
     """
     config = results.configs[0]
     model = config.models[0]
@@ -46,8 +53,11 @@ def model_parts(
     yield from (part for part in parts if not isinstance(part, Table))
     for number, table in enumerate(tables, start=1):
         yield table
-        yield paper_table(number)
-    truncating = [rule for rule in rules if not rule.basis_aware and not rule.takes_no_parameter]
+        if paper:
+            yield paper_table(number)
+    truncating = {
+        title: rule for title, rule in rules.items() if not rule.basis_aware and not rule.takes_no_parameter
+    }
     most = max(default_counts(loaded.info.hidden_size, loaded.info.vocabulary_size))
     progress = stage("Rank of the outputs", 1 + len(truncating))
     try:
@@ -57,17 +67,21 @@ def model_parts(
         yield Missing("Rank of the outputs (Figure 10 of the paper)", str(error).rstrip("."), command)
 
 
-def _rules(results: Results, model: str) -> tuple[list[Rule], int]:
-    """The run's own settings of a model, each rule once, and the constraints of the basis-aware ones."""
-    by_name: dict[str, Rule] = {}
+def _rules(results: Results, model: str) -> tuple[dict[str, Rule], int]:
+    """The run's own methods on a model, the first setting of each by its label, and the constraints of the
+    basis-aware ones."""
+    by_label: dict[str, Rule] = {}
+    methods: set[str] = set()
     constraints: int | None = None
     for result in shown(results):
         is_own = result.model == model and not result.is_imported
-        if is_own and result.setting.rule not in by_name and len(by_name) < _MAX_RULES:
-            by_name[result.setting.rule] = bat.get_rule(result.setting.rule, result.parameter)
+        if is_own and result.method not in methods and len(by_label) < _MAX_RULES:
+            rule = bat.get_rule(result.setting.rule, result.parameter)
+            by_label[with_method(result.method, rule.name, name_of(rule))] = rule
+            methods.add(result.method)
             constraints = constraints or result.setting.constraints
-    rules = list(by_name.values()) or [bat.get_rule(*rule) for rule in _RULES]
-    return rules, constraints or DEFAULT_CONSTRAINTS
+    usual = [bat.get_rule(*rule) for rule in _RULES]
+    return by_label or {name_of(rule): rule for rule in usual}, constraints or DEFAULT_CONSTRAINTS
 
 
 def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> list[TokenizedDocument]:

@@ -18,7 +18,7 @@ of the largest and the 578th, which is rounding, 1e-8. A QR decomposition, witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary
 from harness.report.figures.rank import RankLine
 from harness.report.figures.rank import rank as draw_ranks
-from harness.report.names import name_of
 from harness.report.parts import Picture
 from workers.positions import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, TokenizedDocument, draw_positions
 from workers.reading import read
@@ -67,7 +66,7 @@ def rank_against_prefixes(
     language_model: LanguageModel,
     documents: Sequence[TokenizedDocument],
     counts: Sequence[int],
-    rules: Sequence[Rule],
+    rules: Mapping[str, Rule],
     tolerance: float | None = None,
     *,
     floor: float = FLOOR,
@@ -75,19 +74,20 @@ def rank_against_prefixes(
 ) -> list[RankPoint]:
     """Return ranks for each number of prefixes in ``counts``: without truncation, then for each rule.
 
+    ``rules`` are by what lines call them.
     Prefixes are openings of human text; those of a smaller count are among those of a larger one.
     ``tolerance`` is the smallest singular value that counts, as a share of the largest; default: eight units
     of rounding of the model's numbers, which should be float32. ``progress`` is called with the number of
     matrices done, of 1 + rules.
     """
-    ascending = _check(counts, rules, tolerance, floor)
+    ascending = _check(counts, list(rules.values()), tolerance, floor)
     logits = _read_logits(language_model, documents, ascending[-1])
     if tolerance is None:
         tolerance = _ROUNDING_UNITS * torch.finfo(getattr(torch, language_model.info.dtype)).eps
     points: list[RankPoint] = []
-    for done, rule in enumerate((None, *rules), start=1):
+    named: list[tuple[str, Rule | None]] = [(UNTRUNCATED, None), *rules.items()]
+    for done, (name, rule) in enumerate(named, start=1):
         ranks = ranks_of_first_rows(_log_probabilities(logits, rule, floor), ascending, tolerance)
-        name = UNTRUNCATED if rule is None else name_of(rule)
         points += [RankPoint(name, count, rank) for count, rank in zip(ascending, ranks, strict=True)]
         if progress is not None:
             progress(done)
@@ -97,7 +97,7 @@ def rank_against_prefixes(
 def rank_picture(
     language_model: LanguageModel,
     documents: Sequence[TokenizedDocument],
-    rules: Sequence[Rule],
+    rules: Mapping[str, Rule],
     progress: Callable[[int], None] | None = None,
 ) -> Picture:
     """Measure ranks on the usual numbers of prefixes, and draw them."""

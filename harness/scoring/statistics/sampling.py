@@ -15,7 +15,7 @@ _WAYS = {
     Acceptance.GREEDY_FALLBACK: "accepted-greedy-fallback",
     Acceptance.EXACT_FALLBACK: "accepted-exact-fallback",
 }
-_PER_TOKEN = ("refusals", "undecided", "programs")
+_PER_TOKEN = ("rejections", "undecided", "programs")
 _PER_PROGRAM = ("pivots", "passes")
 
 

@@ -11,8 +11,10 @@ from harness.store.tables.queue import (
     JobRow,
     ResolutionJobRow,
     ResolutionRow,
+    RunInputRow,
     RunJobRow,
     RunRow,
+    RunTagRow,
 )
 from harness.store.tables.texts import GenerationRow, PrefixRow, PrefixSetRow, TokenTraceRow
 
@@ -32,8 +34,10 @@ __all__ = [
     "PrefixSetRow",
     "ResolutionJobRow",
     "ResolutionRow",
+    "RunInputRow",
     "RunJobRow",
     "RunRow",
+    "RunTagRow",
     "ScoreRow",
     "TokenTraceRow",
     "utc_now",

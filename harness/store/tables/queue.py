@@ -14,19 +14,49 @@ from harness.store.tables.base import ID_LENGTH, Base, Json, Key, UtcTime, one_o
 
 
 class RunRow(Base):
-    """A sweep that was started: a name and a configuration. Starting it again continues the same run."""
+    """A sweep that was started: a name, a configuration, and the content of the local files it reads.
+    Starting it again continues the same run."""
 
     __tablename__ = "runs"
 
     id: Mapped[int] = mapped_column(Key, primary_key=True, doc="number of the run in this database")
     identity: Mapped[str] = mapped_column(
-        String(ID_LENGTH), unique=True, doc="SHA-256 of the name and the configuration"
+        String(ID_LENGTH),
+        unique=True,
+        doc="SHA-256 of the name and the configuration, with the revisions of local files for their paths",
     )
     name: Mapped[str] = mapped_column(Text, index=True, doc="name of the run")
     config: Mapped[Any] = mapped_column(Json, doc="the whole configuration")
     versions: Mapped[Any] = mapped_column(Json, doc="versions of the libraries at the latest start")
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="first start")
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="latest start")
+
+
+class RunInputRow(Base):
+    """A local file or folder that a run reads: a corpus, a model, or texts made elsewhere."""
+
+    __tablename__ = "run_inputs"
+
+    run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), primary_key=True, doc="the run")
+    key: Mapped[str] = mapped_column(Text, primary_key=True, doc="its key in the sweep, such as corpus.name")
+    path: Mapped[str] = mapped_column(Text, doc="where it was at the latest start")
+    revision: Mapped[str] = mapped_column(Text, doc="digest of its content; another one is another run")
+    signature: Mapped[str | None] = mapped_column(
+        Text, doc="digest of its sizes and times, to notice changes without reading it"
+    )
+
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+
+class RunTagRow(Base):
+    """A tag that people gave to a run."""
+
+    __tablename__ = "run_tags"
+
+    run_id: Mapped[int] = mapped_column(Key, ForeignKey("runs.id"), primary_key=True, doc="the run")
+    tag: Mapped[str] = mapped_column(Text, primary_key=True, doc="the tag")
+
+    __table_args__ = ({"sqlite_with_rowid": False},)
 
 
 class JobRow(Base):
@@ -179,6 +209,11 @@ class AttemptRow(Base):
     started_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was claimed")
     ended_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it ended")
     worker: Mapped[str | None] = mapped_column(Text, doc="machine and process of the worker")
+    time_use: Mapped[Any | None] = mapped_column(
+        Json,
+        doc="for jobs that generate or measure: the seconds in which the model ran (forward), tokens were "
+        "proposed and settled (propose, settle) and the model waited (waiting), and the batches_in_flight",
+    )
 
     __table_args__ = (
         one_of("outcome", AttemptOutcome),

@@ -145,7 +145,7 @@ def test_texts_and_tokens_agree(results: harness.RunResults) -> None:
                 assert rows["token"].tolist() == trace.token_ids.tolist()
                 assert rows["probability"].tolist() == trace.probabilities.tolist()
                 assert rows["acceptance"].cat.codes.tolist() == trace.acceptance.tolist()
-                assert list(chain(*rows["rejected_tokens"])) == trace.refused.tolist()
+                assert list(chain(*rows["rejected_tokens"])) == trace.rejected_tokens.tolist()
 
 
 def test_tokens_are_compact(results: harness.RunResults) -> None:

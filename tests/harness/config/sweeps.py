@@ -22,7 +22,7 @@ corpus:
 generation:
   seeds: [0, 1]
 measurement:
-  basis_sizes: [20, 30]
+  constraints: [20, 30]
 methods:
   - rule: eta  # line 13
     parameter: {best: {split: validation, among: [0.001, 0.002]}}
@@ -53,7 +53,7 @@ def changed(*replacements: tuple[str, str]) -> str:
     return text
 
 
-def refusal(folder: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
+def complaint(folder: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
     """What is said of a sweep that cannot be used, a line for each mistake; the file is `sweep.yaml`."""
     (folder / "sweep.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bat.rules import get_rule_form, rule_names
-from harness.config import expand, from_identity, load_config, parse_config, run_identity, to_yaml
+from harness.config import as_written, expand, from_identity, load_config, parse_config, run_identity, to_yaml
 from harness.jobs import canonical_json
-from tests.harness.config.sweeps import SWEEP, changed
+from tests.harness.config.sweeps import SWEEP, changed, complaint
 
 
 def identity(text: str) -> str:
@@ -21,7 +21,7 @@ def identity(text: str) -> str:
 def test_two_spellings_of_one_sweep_are_equal() -> None:
     other = changed(
         ("seeds: [0, 1]", "seeds: [1, 0]\n  max_tokens: 256"),
-        ("basis_sizes: [20, 30]", "basis_sizes: [30, 20]"),
+        ("\n  constraints: [20, 30]", "\n  constraints: [30, 20]"),
         ("rule: eta  # line 13", "rule: ETA\n    name: eta"),
         ("parameter: 0.9", "parameter: [0.9]"),
         ("name: select  # line 23", "name: select\n    models: [fake, 'fake:v=1000,d=16,seed=1']"),
@@ -43,7 +43,7 @@ def test_what_changes_results_is_part_of_it() -> None:
         changed(("seeds: [0, 1]", "seeds: [0, 2]")),
         changed(("name: small", "name: other")),
         changed(("seed=1", "seed=2")),
-        changed(("constraints: [20, 30]", "constraints: [30]")),
+        changed(("    constraints: [20, 30]", "    constraints: [30]")),
     ]
     spelled = [identity(text) for text in [SWEEP, *others]]
     assert len(set(spelled)) == len(spelled)
@@ -86,7 +86,7 @@ def sweeps(draw: st.DrawFn) -> dict[str, Any]:
         "models": [{"name": "m", "label": label} for label in draw(st.sampled_from(["a", "ab"]))],
         "corpus": {"name": "news"},
         "generation": {"seeds": draw(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True))},
-        "measurement": {"basis_sizes": list(range(41))},
+        "measurement": {"constraints": list(range(41))},
         "methods": methods,
         "stages": [
             {"name": "measure", "kind": "measure"},
@@ -125,3 +125,19 @@ def test_any_sweep_spreads_out_into_distinct_hashable_settings(data: dict[str, A
     assert deferred == []
     late = {(one.model, one.method) for one in instances if one.setting.needs_stages}
     assert len(late) == chosen * len(config.models)
+
+
+def test_a_renamed_key_keeps_its_old_name_in_identities_and_may_be_written_so(tmp_path: Path) -> None:
+    new, old = "\n  constraints: [20, 30]", "\n  basis_sizes: [20, 30]"
+    configs = []
+    for text in (changed(), changed((new, old))):
+        (tmp_path / "sweep.yaml").write_text(text, encoding="utf-8")
+        configs.append(load_config(tmp_path / "sweep.yaml").config)
+    assert configs[0] == configs[1]
+    stored = run_identity(configs[0])
+    assert stored["measurement"]["basis_sizes"] == [20, 30]  # what stored runs are compared with
+    assert "constraints" not in stored["measurement"]
+    assert as_written(stored)["measurement"]["constraints"] == [20, 30]
+    both = changed((new, new + old))
+    [said] = complaint(tmp_path, both)
+    assert "'constraints' and its old name 'basis_sizes' must not both be set" in said

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.config.sweeps import changed, refusal
+from tests.harness.config.sweeps import changed, complaint
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ from tests.harness.config.sweeps import changed, refusal
     ],
 )
 def test_names_must_lead_somewhere(tmp_path: Path, old: str, new: str, expected: str) -> None:
-    said = refusal(tmp_path, changed((old, new)))
+    said = complaint(tmp_path, changed((old, new)))
     assert any(expected in line for line in said), said
 
 
@@ -79,7 +79,7 @@ def test_a_long_circle_is_told_of_by_its_members_only(tmp_path: Path) -> None:
             "  - {name: two, rule: ba-nucleus, parameter: {match: {method: one}}}\nstages:",
         ),
     )
-    assert refusal(tmp_path, text) == [
+    assert complaint(tmp_path, text) == [
         "sweep.yaml line 22: methods[4].parameter.match: methods are matched in a cycle, one -> two -> one. "
         "Give one of them a parameter.",
         "sweep.yaml line 23: methods[5].parameter.match: methods are matched in a cycle, two -> one -> two. "
@@ -88,7 +88,7 @@ def test_a_long_circle_is_told_of_by_its_members_only(tmp_path: Path) -> None:
 
 
 def test_the_best_must_be_sought_before_it_is_used(tmp_path: Path) -> None:
-    said = refusal(tmp_path, changed(("methods: [eta]", "methods: [nucleus]")))
+    said = complaint(tmp_path, changed(("methods: [eta]", "methods: [nucleus]")))
     assert said == [
         "sweep.yaml line 28: stages[2]: method 'eta' takes its best parameter on validation, but no earlier "
         "stage runs it there for model 'fake'. Put a stage with split: validation first."
@@ -96,7 +96,7 @@ def test_the_best_must_be_sought_before_it_is_used(tmp_path: Path) -> None:
 
 
 def test_the_best_must_be_sought_for_the_same_model(tmp_path: Path) -> None:
-    said = refusal(tmp_path, changed(("methods: [eta]", "methods: [eta]\n    models: [fake]")))
+    said = complaint(tmp_path, changed(("methods: [eta]", "methods: [eta]\n    models: [fake]")))
     assert said == [
         "sweep.yaml line 29: stages[2]: method 'eta' takes its best parameter on validation, but no earlier "
         "stage runs it there for model 'fake:v=1000,d=16,seed=1'. Put a stage with split: validation first."
@@ -107,14 +107,14 @@ def test_the_best_of_a_method_that_others_are_matched_to_must_be_sought_too(tmp_
     text = changed(
         ("methods: [eta]", "methods: [nucleus]"), ("split: test", "split: test\n    methods: [ba-eta]")
     )
-    said = refusal(tmp_path, text)
+    said = complaint(tmp_path, text)
     assert said
     assert all("method 'eta' takes its best parameter on validation" in line for line in said)
 
 
 def test_rates_must_be_measured_before_they_are_used(tmp_path: Path) -> None:
     measure = "  - name: measure  # line 26\n    kind: measure\n"
-    said = refusal(tmp_path, changed((measure, ""), ("split: test\n", "split: test\n" + measure)))
+    said = complaint(tmp_path, changed((measure, ""), ("split: test\n", "split: test\n" + measure)))
     assert said == [
         f"sweep.yaml line 26: stages[1]: method '{method}' needs the rejection rates of model 'fake', but no "
         "earlier stage measures them. Put a stage with kind: measure first."
@@ -123,21 +123,21 @@ def test_rates_must_be_measured_before_they_are_used(tmp_path: Path) -> None:
 
 
 def test_rates_must_be_measured_for_the_same_model(tmp_path: Path) -> None:
-    said = refusal(tmp_path, changed(("kind: measure", "kind: measure\n    models: [fake]")))
+    said = complaint(tmp_path, changed(("kind: measure", "kind: measure\n    models: [fake]")))
     assert said
     assert all("rejection rates of model 'fake:v=1000,d=16,seed=1'" in line for line in said)
 
 
 def test_rates_must_be_measured_for_the_sizes_used(tmp_path: Path) -> None:
-    assert refusal(tmp_path, changed(("basis_sizes: [20, 30]", "basis_sizes: 20"))) == [
+    assert complaint(tmp_path, changed(("\n  constraints: [20, 30]", "\n  constraints: 20"))) == [
         "sweep.yaml line 15: methods[1]: its parameter needs rejection rates with 30 constraints, but "
-        "measurement.basis_sizes is [20]. Add 30 to it."
+        "measurement.constraints is [20]. Add 30 to it."
     ]
 
 
 def test_a_model_is_measured_once(tmp_path: Path) -> None:
     text = changed(("split: test", "split: test\n  - name: again\n    kind: measure\n    models: [fake]"))
-    assert refusal(tmp_path, text) == [
+    assert complaint(tmp_path, text) == [
         "sweep.yaml line 30: stages[3]: stage 'measure' already measures model 'fake'. Remove it from one "
         "of them."
     ]
@@ -145,7 +145,7 @@ def test_a_model_is_measured_once(tmp_path: Path) -> None:
 
 def test_a_stage_that_generates_needs_methods(tmp_path: Path) -> None:
     text = "name: x\nmodels: [{name: m}]\ncorpus: {name: news}\nstages:\n  - name: compare\n"
-    assert refusal(tmp_path, text) == [
+    assert complaint(tmp_path, text) == [
         "sweep.yaml line 5: stages[0]: the stage has no methods to run. Add methods to the sweep, or set "
         "kind: measure."
     ]

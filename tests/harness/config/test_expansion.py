@@ -90,7 +90,7 @@ def test_a_match_may_name_a_rule(tmp_path: Path, match: str, reference: Setting)
 
 def test_matches_may_be_chained(tmp_path: Path) -> None:
     more = "  - {rule: ba-epsilon, parameter: {match: {method: ba-eta}}}\nstages:"
-    config = sweep(tmp_path, changed(("stages:", more), ("constraints: [20, 30]", "constraints: 30")))
+    config = sweep(tmp_path, changed(("stages:", more), ("    constraints: [20, 30]", "    constraints: 30")))
     [chained] = [one for one in settings_of(config, "compare") if one.rule == "ba-epsilon"]
     assert chained == Setting("ba-epsilon", EqualRate(Setting("ba-eta", EqualRate(BEST_ETA), 30)), 20)
     assert chained.needs_stages == ("select",)

@@ -7,7 +7,7 @@ import pytest
 
 from bat.errors import BatError
 from harness.config import ConfigError, Problem, SweepConfig, load_config, parse_config
-from tests.harness.config.sweeps import SWEEP, changed, refusal
+from tests.harness.config.sweeps import SWEEP, changed, complaint
 
 
 def test_a_sweep_is_read_with_where_it_came_from(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ UNKNOWN_KEYS = {
 
 
 @pytest.mark.parametrize("expected", UNKNOWN_KEYS)
-def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path, expected: str) -> None:
-    assert expected in refusal(tmp_path, changed(UNKNOWN_KEYS[expected]))
+def test_an_unknown_key_is_invalid_with_the_nearest_one(tmp_path: Path, expected: str) -> None:
+    assert expected in complaint(tmp_path, changed(UNKNOWN_KEYS[expected]))
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path, expected
             "line 16: methods[1].parameter.match: only basis-aware rules are matched to another method; got ",
         ),
         (
-            "constraints: [20, 30]",
-            "constraints: [20, -1]",
+            "    constraints: [20, 30]",
+            "    constraints: [20, -1]",
             "methods[1].constraints[1] must be greater than or",
         ),
         ("kind: measure", "kind: measured", "line 27: stages[1].kind must be 'measure' or 'generate'; got "),
@@ -183,8 +183,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path, expected
         ("stages:", "stages: []\nresources:", "line 22: stages must have at least one entry; got none."),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
-    said = refusal(tmp_path, changed((old, new)))
+def test_a_wrong_value_is_invalid_with_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    said = complaint(tmp_path, changed((old, new)))
     assert any(expected in line for line in said), said
     assert len(said) <= 2, said
 
@@ -193,7 +193,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     text = changed(
         ("label: fake", "lable: fake"), ("seeds: [0, 1]", "seeds: x"), ("parameter: 0.9", "parameter: 7")
     )
-    assert [line.partition(":")[0] for line in refusal(tmp_path, text)] == [
+    assert [line.partition(":")[0] for line in complaint(tmp_path, text)] == [
         "sweep.yaml line 4",
         "sweep.yaml line 9",
         "sweep.yaml line 21",
@@ -237,8 +237,8 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ("name: " + "[" * 3000, "sweep.yaml: the YAML is nested too deeply for a sweep."),
     ],
 )
-def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, expected: str) -> None:
-    [said] = refusal(tmp_path, text)
+def test_a_file_that_is_no_sweep_is_invalid(tmp_path: Path, text: str, expected: str) -> None:
+    [said] = complaint(tmp_path, text)
     assert said.startswith(expected)
 
 
@@ -271,13 +271,13 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
         load_config(tmp_path / "nowhere" / "demo.yaml")
 
 
-def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_invalid(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("name: caf\u00e9\n".encode("latin-1"))
     with pytest.raises(ConfigError, match=r"a sweep must be UTF-8 text; byte 9 is invalid\."):
         load_config(tmp_path / "latin.yaml")
 
 
-def test_plain_data_is_refused_without_a_line() -> None:
+def test_plain_data_is_invalid_without_a_line() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config(
             {"name": "x", "models": [{"nam": "y"}], "corpus": {"name": "news"}, "stages": [{"name": "s"}]}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import SweepConfig, load_config
-from tests.harness.config.sweeps import SWEEP, refusal
+from tests.harness.config.sweeps import SWEEP, complaint
 
 
 def with_overrides(folder: Path, *overrides: str) -> SweepConfig:
@@ -63,13 +63,13 @@ def test_nothing_is_a_value_too(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_override_is_named(tmp_path: Path, override: str, expected: str) -> None:
-    [said] = refusal(tmp_path, SWEEP, (override,))
+    [said] = complaint(tmp_path, SWEEP, (override,))
     assert said.startswith(f"--set {override}")
     assert expected in said
 
 
 def test_what_an_override_did_not_touch_keeps_its_line(tmp_path: Path) -> None:
-    said = refusal(tmp_path, SWEEP.replace("seeds: [0, 1]", "seeds: x"), ("methods.3.parameter=2",))
+    said = complaint(tmp_path, SWEEP.replace("seeds: [0, 1]", "seeds: x"), ("methods.3.parameter=2",))
     assert [line.partition(": ")[0] for line in said] == ["sweep.yaml line 9", "--set methods.3.parameter=2"]
 
 

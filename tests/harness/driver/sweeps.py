@@ -13,7 +13,7 @@ from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
-from harness.planning.finished import stored_identity
+from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
 from workers.requests import Request
@@ -55,7 +55,7 @@ def tiny_sweep(corpus: Path, model: str = "fake:v=300,d=8", **changes: Any) -> S
             "corpus": {"name": str(corpus)},
             "prefixes": {"count": 6, "tokens": 5, "min_continuation_tokens": 6, "shard_size": 3},
             "generation": {"max_tokens": 6, "batch_size": 2},
-            "measurement": {"tokens": 12, "per_document": 3, "basis_sizes": [4], "shard_size": 2},
+            "measurement": {"tokens": 12, "per_document": 3, "constraints": [4], "shard_size": 2},
             "features": {"model": "fake:v=300,d=8", "max_tokens": 16, "shard_size": 3, "batch_size": 2},
             "scoring": {"mauve": {"kmeans_seeds": [25], "kmeans_redo": 1}, "resamples": 4},
             "methods": [
@@ -131,5 +131,6 @@ def open_quick_store(file: Path) -> Store:
 
 def make_driver(store: Store, config: SweepConfig, pool: Callable[[], LocalPool], **options: Any) -> Driver:
     """A driver of the sweep's one run."""
-    run_id = store.add_run(config.name, stored_identity(config), {})
+    start = find_start(store, config)
+    run_id = store.add_run(config.name, start.identity, {}, start.inputs)
     return Driver(store, run_id, Materials(config), pool, **options)

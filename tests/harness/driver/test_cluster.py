@@ -47,10 +47,10 @@ def test_the_code_is_sent_along_when_asked_for(asked: dict[str, Any]) -> None:
 
 
 def test_a_cluster_that_wants_a_token_says_so(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: Any) -> None:
+    def fail(**_: Any) -> None:
         raise AuthenticationError("InvalidAuthToken")
 
-    monkeypatch.setattr(cluster.ray, "init", refuse)
+    monkeypatch.setattr(cluster.ray, "init", fail)
     monkeypatch.setattr(cluster, "_check_reachable", lambda _: None)
     with (
         pytest.raises(ClusterError, match=r"'head:6379': InvalidAuthToken.*RAY_AUTH_TOKEN_PATH"),

@@ -47,8 +47,8 @@ def store(tmp_path: Path) -> Store:
 
 def first_token(trace: Trace) -> Trace:
     """The trace as if the text had ended with its first token."""
-    kept = {name: getattr(trace, name)[:1] for name in Trace.__slots__ if name != "refused"}
-    return Trace(**kept, refused=trace.refused[: int(trace.refusals[0])])
+    kept = {name: getattr(trace, name)[:1] for name in Trace.__slots__ if name != "rejected_tokens"}
+    return Trace(**kept, rejected_tokens=trace.rejected_tokens[: int(trace.rejections[0])])
 
 
 def counts(driver: Driver) -> dict[JobKind, tuple[int, int]]:
@@ -132,10 +132,10 @@ def test_two_drivers_together_find_out_what_is_decided(store: Store, corpus: Pat
 def test_a_parameter_that_cannot_be_resolved_is_reported_and_the_rest_is_done(
     store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise InvalidInputError("the rate must lie in [0, 0.5].")
 
-    monkeypatch.setattr(resolve, "parameter_at_rate", refuse)
+    monkeypatch.setattr(resolve, "parameter_at_rate", fail)
     methods = [{"rule": "eta", "parameter": 0.01}, {"rule": "top-k", "parameter": {"hrr": 0.9}}]
     notes: list[str] = []
     driver = make_driver(store, tiny_sweep(corpus, methods=methods), LocalPool, note=notes.append)
@@ -232,6 +232,42 @@ def test_running_out_of_memory_halves_the_batch_and_says_so(store: Store, corpus
     }
     # Eight documents at once, four, two; as many human continuations; two prefixes at once.
     assert summary.failed_attempts == 2 * 3 + 2 * 3 + 4 * 1
+
+
+def test_a_device_that_vanishes_costs_an_attempt_and_keeps_its_reason(
+    store: Store, corpus: Path, expected: str
+) -> None:
+    """The model loses its device in the middle of a text; a worker that loads it again finishes the job."""
+    config = tiny_sweep(corpus, model="fake:v=300,d=8,lost_at=12")
+    driver = make_driver(store, config, LocalPool)
+    store.retry = type(store.retry)(max_failures=50, first_wait_seconds=0.0)
+    summary = driver.run()
+    assert summary.complete
+    assert summary.failed_attempts == 1
+    with store.query("SELECT error FROM attempts WHERE error IS NOT NULL") as answer:
+        [(error,)] = answer.rows
+    assert error.startswith("device lost: ")
+    assert "loses its device at forward pass 12" in error
+    assert store.results_hash(driver.run_id) == expected
+
+
+def test_what_workers_spend_their_time_on_is_kept_beside_results(store: Store, corpus: Path) -> None:
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert driver.run().complete
+    columns = "forward_seconds > 0, settle_seconds > 0, waiting_seconds >= 0, batches_in_flight"
+    with store.query(f"SELECT DISTINCT kind, {columns} FROM attempts_view ORDER BY kind") as answer:
+        found = {kind: tuple(values) for kind, *values in answer.rows}
+    timed = (1, 1, 1, 1)
+    assert found == {
+        "featurize": (None,) * 4,
+        "generate": timed,
+        "measure": timed,
+        "score": (None,) * 4,
+    }
+    generated = [job.id for job in store.jobs(driver.run_id) if job.kind is JobKind.GENERATE]
+    total = store.time_use(generated)
+    assert total is not None
+    assert 0.0 <= total.waiting_share < 1.0
 
 
 def test_memory_that_is_never_enough_ends_the_job(store: Store, corpus: Path) -> None:
@@ -356,7 +392,7 @@ def test_leaving_at_once_gives_leases_back(store: Store, corpus: Path) -> None:
     assert make_driver(store, tiny_sweep(corpus), LocalPool).run().complete
 
 
-def test_a_worker_with_other_weights_is_refused(store: Store, corpus: Path) -> None:
+def test_a_worker_with_other_weights_is_invalid(store: Store, corpus: Path) -> None:
     driver = make_driver(store, tiny_sweep(corpus), LocalPool)
     materials = driver.materials
     card = materials.card(materials.config.models[0])

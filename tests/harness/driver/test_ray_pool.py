@@ -12,6 +12,7 @@ import torch
 from ray import exceptions as of_ray
 
 from bat.errors import InvalidInputError
+from harness import clashes
 from harness.driver import ray_pool
 from harness.driver.pool import Failure, FailureKind, Outcome
 from harness.driver.ray_pool import ClusterError, RayPool, describe
@@ -44,6 +45,9 @@ def test_an_error_inside_a_worker_keeps_its_kind() -> None:
     assert invalid == Failure(FailureKind.INVALID, "epsilon must lie in (0, 1); got 2.")
     for cause in (torch.OutOfMemoryError("CUDA out of memory"), MemoryError("no more")):
         assert describe(raised(cause)).kind is FailureKind.OUT_OF_MEMORY
+    lost = describe(raised(torch.AcceleratorError("CUDA error: device lost")))
+    assert lost.kind is FailureKind.DEVICE_LOST
+    assert lost.text.endswith("CUDA error: device lost")
     error = describe(raised(RuntimeError("boom")))
     assert error.kind is FailureKind.ERROR
     assert error.text.splitlines()[0] == "RuntimeError: boom"
@@ -123,6 +127,7 @@ class FakeRay:
         return self.connected
 
     def start(self, *_: object, **options: object) -> FakeActor:
+        assert options.pop("explain") is clashes.find_clash
         assert options == {"max_restarts": 0, "max_task_retries": 0}
         self.started.append(FakeActor(len(self.started)))
         return self.started[-1]
@@ -207,6 +212,10 @@ DIED = of_ray.ActorDiedError()
             {1: of_ray.OutOfMemoryError("low on memory")},
             {"first": FailureKind.OUT_OF_MEMORY, "second": FailureKind.NOT_BEGUN},
         ),
+        (  # an error of its own, but whatever the process does next on the device fails, too
+            {1: raised(torch.AcceleratorError("CUDA error: unspecified launch failure"))},
+            {"first": FailureKind.DEVICE_LOST, "second": FailureKind.NOT_BEGUN},
+        ),
     ],
 )
 def test_a_worker_that_is_gone_is_replaced_and_gives_everything_back(
@@ -240,15 +249,15 @@ def test_a_score_leaves_the_model_at_hand(fake: FakeRay, busy: RayPool) -> None:
 def test_a_cluster_on_which_nothing_starts_is_given_up(fake: FakeRay) -> None:
     pool = RayPool(2)
 
-    def refuse() -> None:
+    def fail() -> None:
         missing = "ModuleNotFoundError: No module named 'harness'"
         broken = task_error(RuntimeError("no import"), f"Traceback of many lines\n{missing}")
         fake.there |= {f"location-{actor.number}-0": of_ray.ActorDiedError(broken) for actor in fake.started}
 
     for _ in range(2):
-        refuse()
+        fail()
         assert pool.wait(0) == []
-    refuse()
+    fail()
     with pytest.raises(ClusterError, match="No module named 'harness'") as found:
         pool.wait(0)
     assert "Traceback" not in str(found.value)

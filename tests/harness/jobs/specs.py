@@ -38,7 +38,7 @@ def measure(**changes: Any) -> MeasureHumanText:
         corpus=CORPUS,
         documents=("d1", "d2"),
         positions=DrawnPositions(12, 3, 0, 35, 256),
-        basis_sizes=(4, 20),
+        constraints=(4, 20),
         tolerance=1e-6,
         batch_size=8,
     )

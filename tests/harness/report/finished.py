@@ -16,7 +16,7 @@ def wider_sweep(corpus: Path, **changes: Any) -> SweepConfig:
         **{
             "name": "wider",
             "generation": {"max_tokens": 6, "batch_size": 2, "seeds": [0, 1]},
-            "measurement": {"tokens": 24, "per_document": 3, "basis_sizes": [2, 4], "shard_size": 4},
+            "measurement": {"tokens": 24, "per_document": 3, "constraints": [2, 4], "shard_size": 4},
             "scoring": {"mauve": {"kmeans_seeds": [25, 26], "kmeans_redo": 1}, "resamples": 10},
             "methods": [
                 {"rule": "eta", "parameter": [0.001, 0.01]},

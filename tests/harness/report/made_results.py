@@ -32,7 +32,7 @@ STATISTICS = {
     "accepted-certificate": 0.04,
     "accepted-greedy-fallback": 0.01,
     "accepted-exact-fallback": 0.0,
-    "refusals": 0.05,
+    "rejections": 0.05,
     "undecided": 0.001,
     "programs": 0.2,
     "pivots": 30.0,

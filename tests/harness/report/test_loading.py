@@ -40,7 +40,7 @@ def test_every_setting_is_there_with_its_seeds_and_its_own_scores(finished: str)
                 stored = {score.name: score.value for score in reader.scores([scored.score_job])}
                 assert {name: score.value for name, score in scored.scores.items()} == stored
         assert results.unfinished == 0
-        assert {(one.model, len(one.jobs), one.basis_sizes) for one in results.measured} == {
+        assert {(one.model, len(one.jobs), one.constraints) for one in results.measured} == {
             ("fake", 2, (2, 4))
         }
 

@@ -174,7 +174,7 @@ def test_nothing_to_show_is_missing(reader: Reader) -> None:
     assert found.command.startswith("bat-harness run")
 
 
-def test_a_number_of_prefixes_below_one_is_refused(reader: Reader) -> None:
+def test_a_number_of_prefixes_below_one_is_invalid(reader: Reader) -> None:
     with pytest.raises(InvalidInputError, match="at least 1; got 0"):
         side_by_side(reader, make_results(reader), decode, 0)
 

@@ -61,10 +61,10 @@ def test_tokenizers_are_read_from_folders_without_weights(tmp_path: Path) -> Non
 
 @pytest.mark.model
 def test_the_demo_model_gives_its_tokenizer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("weights were read")
 
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", refuse)
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", fail)
     tokenizer = load_tokenizer("smollm2-135m")
     tokens = encode(tokenizer, "The mayor said “no” — 東京.")
     texts = token_texts("smollm2-135m", [], tokens)
@@ -92,10 +92,10 @@ def test_a_tokenizer_is_loaded_once_and_looked_for_here_first(monkeypatch: pytes
 
 
 def test_what_cannot_be_had_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refuse(**_: Any) -> None:
+    def fail(**_: Any) -> None:
         raise OSError("no such model.\nmore")
 
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", refuse)
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
     with pytest.raises(InvalidInputError, match=r"tokenizer of 'someone/model' .* no such model\. Check"):
         token_texts("someone/model", [], [1])
     with pytest.raises(InvalidInputError, match="cannot be loaded"):

@@ -65,7 +65,7 @@ def test_provenance_leads_from_numbers_to_jobs(tmp_path: Path) -> None:
     }
 
 
-def test_a_folder_with_files_is_refused_unless_forced(tmp_path: Path) -> None:
+def test_a_folder_with_files_is_invalid_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
     (tmp_path / "report.md").write_text("old")
     with pytest.raises(InvalidInputError, match=r"must be an empty folder, or a new one.*--force"):

@@ -135,7 +135,7 @@ def broken(count: int) -> FeatureArray:
         ),
     ],
 )
-def test_what_cannot_be_clustered_is_refused(
+def test_what_cannot_be_clustered_is_invalid(
     human: FeatureArray, generated: FeatureArray, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):

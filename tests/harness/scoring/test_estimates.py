@@ -103,7 +103,7 @@ def test_entries_that_are_not_defined_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("scores", [[], [stored("zipf", 1.0), stored("length", 2.0)]])
-def test_what_is_no_score_of_several_seeds_is_refused(scores: list[StoredScore]) -> None:
+def test_what_is_no_score_of_several_seeds_is_invalid(scores: list[StoredScore]) -> None:
     with pytest.raises(InvalidInputError, match=r"estimate.*got"):
         estimate(scores)
 

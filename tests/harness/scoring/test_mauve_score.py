@@ -217,6 +217,6 @@ def test_an_invalid_index_of_prefixes_raises(
         )
 
 
-def test_features_that_cannot_be_compared_are_refused() -> None:
+def test_features_that_cannot_be_compared_are_invalid() -> None:
     with pytest.raises(InvalidInputError, match="got 1 and 20"):
         mauve_scores(draw(1, 4, 0), draw(20, 4, 1), np.arange(1), np.arange(20), SETTINGS, Resampling(20, 5))

@@ -77,6 +77,6 @@ def test_blocks_do_not_depend_on_how_many_resamples_are_drawn() -> None:
 
 
 @pytest.mark.parametrize(("prefixes", "resamples"), [(0, 10), (-1, 10), (5, -1)])
-def test_what_cannot_be_resampled_is_refused(prefixes: int, resamples: int) -> None:
+def test_what_cannot_be_resampled_is_invalid(prefixes: int, resamples: int) -> None:
     with pytest.raises(InvalidInputError, match=f"got {prefixes} and {resamples}"):
         Resampling(prefixes, resamples)

@@ -123,7 +123,7 @@ def test_one_prefix_says_nothing_about_others() -> None:
     assert "resampled" not in entry.detail
 
 
-def test_a_resampling_of_other_prefixes_is_refused() -> None:
+def test_a_resampling_of_other_prefixes_is_invalid() -> None:
     with pytest.raises(InvalidInputError, match="as many prefixes as the texts, 6; got one of 7"):
         summarize([RATIO], TEXTS, Resampling(7, 10))
 

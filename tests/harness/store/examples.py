@@ -87,18 +87,18 @@ def make_measurement(count: int = 12, seed: int = 0, sizes: tuple[int, ...] = (0
 
 def make_trace(count: int, seed: int = 0) -> Trace:
     generator = np.random.default_rng(seed)
-    refusals = generator.integers(0, 2, count).astype(np.int32)
+    rejections = generator.integers(0, 2, count).astype(np.int32)
     return Trace(
         token_ids=generator.integers(0, 50_000, count).astype(np.int32),
         probabilities=generator.random(count).astype(np.float32),
         thresholds=np.full(count, np.nan, np.float32),
         acceptance=np.full(count, Acceptance.THRESHOLD, np.uint8),
-        refusals=refusals,
+        rejections=rejections,
         undecided=np.zeros(count, np.int32),
-        programs=refusals,
-        pivots=refusals * 61,
-        passes=refusals * 3,
-        refused=generator.integers(0, 50_000, int(refusals.sum())).astype(np.int32),
+        programs=rejections,
+        pivots=rejections * 61,
+        passes=rejections * 3,
+        rejected_tokens=generator.integers(0, 50_000, int(rejections.sum())).astype(np.int32),
     )
 
 

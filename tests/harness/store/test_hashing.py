@@ -91,6 +91,7 @@ def test_times_and_attempts_do_not_show(store: Store) -> None:
         "UPDATE measurement_thresholds SET seconds = 99",
         "UPDATE generations SET solver_seconds = 99",
         "UPDATE attempts SET owner = 'another', number = number + 1",
+        "UPDATE attempts SET time_use = '{\"forward\": 1.0}'",
         "UPDATE jobs SET attempt = attempt + 1, priority = 3",
         "UPDATE runs SET versions = '{}'",
     ):

@@ -46,7 +46,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def refused(address: str, *, reader: bool = False, create: bool = True) -> str:
+def complaint(address: str, *, reader: bool = False, create: bool = True) -> str:
     """The sentence that opening raises."""
     with pytest.raises(BatError) as caught:
         open_reader(address) if reader else open_store(address, create)
@@ -78,7 +78,7 @@ def test_a_path_alone_is_an_sqlite_file(tmp_path: Path, monkeypatch: pytest.Monk
     for address in ("r.db", tmp_path / "r.db", str(tmp_path / "r.db"), f"sqlite:///{tmp_path}/r.db"):
         with open_reader(address) as reader:
             assert reader.runs() == []
-    assert "SQLite database must be a file" in refused("")
+    assert "SQLite database must be a file" in complaint("")
 
 
 def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
@@ -101,8 +101,8 @@ def test_how_sqlite_is_set_up(sqlite_address: str) -> None:
     ],
 )
 def test_addresses(address: str, sentence: str) -> None:
-    assert sentence in refused(address)
-    assert sentence in refused(address, reader=True)
+    assert sentence in complaint(address)
+    assert sentence in complaint(address, reader=True)
 
 
 def test_postgresql_is_spelled_in_two_ways_and_spoken_by_psycopg() -> None:
@@ -118,26 +118,26 @@ def test_postgresql_is_spelled_in_two_ways_and_spoken_by_psycopg() -> None:
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/missing/results.db"
-    assert f"the folder {tmp_path}/missing of the database must exist" in refused(address)
-    assert "it is a folder" in refused(f"sqlite:///{tmp_path}")
+    assert f"the folder {tmp_path}/missing of the database must exist" in complaint(address)
+    assert "it is a folder" in complaint(f"sqlite:///{tmp_path}")
 
 
 def test_a_file_that_is_not_there_is_not_made_for_questions(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/results.db"
-    assert f"there is no database at {tmp_path}/results.db" in refused(address, reader=True)
-    assert "there is no database" in refused(address, create=False)
+    assert f"there is no database at {tmp_path}/results.db" in complaint(address, reader=True)
+    assert "there is no database" in complaint(address, create=False)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "results.db").touch()
-    assert "is empty" in refused(address, reader=True)
-    assert "is empty" in refused(address, create=False)
+    assert "is empty" in complaint(address, reader=True)
+    assert "is empty" in complaint(address, create=False)
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("remember the milk\n" * 100)
     sentence = f"the file {path} must be an SQLite database; it is something else"
-    assert sentence in refused(f"sqlite:///{path}")
-    assert sentence in refused(f"sqlite:///{path}", reader=True)
+    assert sentence in complaint(f"sqlite:///{path}")
+    assert sentence in complaint(f"sqlite:///{path}", reader=True)
     assert path.read_text().startswith("remember")
 
 
@@ -146,22 +146,22 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE recipes (name)")
     connection.close()
-    assert "it holds other tables, such as 'recipes'" in refused(f"sqlite:///{path}")
-    assert "it holds other tables, such as 'recipes'" in refused(f"sqlite:///{path}", reader=True)
+    assert "it holds other tables, such as 'recipes'" in complaint(f"sqlite:///{path}")
+    assert "it holds other tables, such as 'recipes'" in complaint(f"sqlite:///{path}", reader=True)
 
 
 def test_a_folder_that_may_not_be_written(open_folder: Path) -> None:
     address = f"sqlite:///{open_folder}/results.db"
     open_folder.chmod(0o555)
     with ordinary_user():
-        assert f"{open_folder}/results.db cannot be opened or created" in refused(address)
+        assert f"{open_folder}/results.db cannot be opened or created" in complaint(address)
     open_folder.chmod(0o777)
     with open_store(address) as store:
         run_id = examples.add(store, examples.score_job(1))
     Path(open_folder, "results.db").chmod(0o444)
     open_folder.chmod(0o555)
     with ordinary_user():
-        assert f"{open_folder}/results.db must be writable" in refused(address)
+        assert f"{open_folder}/results.db must be writable" in complaint(address)
         # Questions can still be asked: nobody writes, so nothing has to be shared with a writer.
         with open_reader(address) as reader:
             assert reader.progress(run_id)[0].waiting == 1
@@ -183,7 +183,7 @@ def test_a_full_disk_is_noticed_before_and_while_writing(
         store._database.close()
         assert store.progress(run_id)[0].total == 1
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5 * 2**20))
-    assert "must have 32 MB free; it has 5.0 MB" in refused(sqlite_address)
+    assert "must have 32 MB free; it has 5.0 MB" in complaint(sqlite_address)
     with open_reader(sqlite_address) as reader:  # questions take no room
         assert reader.progress(run_id)[0].total == 1
 
@@ -223,11 +223,11 @@ def test_network_file_systems_are_told_from_local_ones(
     assert addresses.find_network_file_system(Path(folder), tmp_path / "none") is None
 
 
-def test_sqlite_on_a_network_file_system_is_refused_unless_one_insists(
+def test_sqlite_on_a_network_file_system_is_invalid_unless_one_insists(
     sqlite_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "find_network_file_system", lambda _: "nfs4")
-    sentence = refused(sqlite_address)
+    sentence = complaint(sqlite_address)
     assert "must be on a local disk" in sentence
     assert "is on nfs4" in sentence
     assert "BAT_HARNESS_ALLOW_NETWORK_DB=1" in sentence
@@ -237,7 +237,7 @@ def test_sqlite_on_a_network_file_system_is_refused_unless_one_insists(
 
 
 def test_a_postgresql_server_that_does_not_answer() -> None:
-    sentence = refused("postgresql://me:secret@127.0.0.1:9/results")
+    sentence = complaint("postgresql://me:secret@127.0.0.1:9/results")
     assert "PostgreSQL must be reachable at postgresql://me:***@127.0.0.1:9/results" in sentence
     assert "refused" in sentence
     assert "secret" not in sentence
@@ -245,7 +245,7 @@ def test_a_postgresql_server_that_does_not_answer() -> None:
 
 @pytest.mark.xdist_group("postgresql")
 def test_a_postgresql_database_that_is_not_there(postgresql_server: str) -> None:
-    assert 'database "nowhere" does not exist' in refused(postgresql_server.format("nowhere"))
+    assert 'database "nowhere" does not exist' in complaint(postgresql_server.format("nowhere"))
 
 
 @pytest.mark.xdist_group("postgresql")

@@ -1,4 +1,4 @@
-"""Plans: what is there already stays as it is, and what cannot be run is refused."""
+"""Plans: what is there already stays as it is, and what cannot be run is declined."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_jobs_must_be_planned_with_what_they_need(store: Store) -> None:
     assert store.add_jobs(run_id, [score_job(3, (need.id,))]) == 1
 
 
-def test_jobs_that_need_each_other_are_refused(store: Store) -> None:
+def test_jobs_that_need_each_other_are_invalid(store: Store) -> None:
     first, second = score_job(1), score_job(2)
     circle = [Job(JobKind.SCORE, first.spec, (second.id,)), Job(JobKind.SCORE, second.spec, (first.id,))]
     with pytest.raises(InvalidInputError, match="cycle"):
@@ -135,7 +135,7 @@ def test_labels_become_columns(store: Store) -> None:
     other = store.add_run("other", CONFIG, VERSIONS)
     store.add_jobs(other, [spec.job for spec in needed])
     add(store, aware.job, specs.measure().job, specs.score_generated().job)
-    columns = "kind, model, corpus, method, parameter, constraints"
+    columns = "kind, model, corpus, rule, parameter, constraints"
     with store.query(f"SELECT {columns} FROM jobs_view WHERE run = 'demo' ORDER BY kind") as answer:
         assert list(answer.rows) == [
             ("generate", "gpt2 float16", None, "ba-eta", 0.02, 20),
@@ -144,7 +144,7 @@ def test_labels_become_columns(store: Store) -> None:
         ]
 
 
-def test_the_database_itself_refuses_what_the_code_should_never_write(store: Store) -> None:
+def test_the_database_itself_rejects_what_the_code_should_never_write(store: Store) -> None:
     add(store, score_job(1))
     for change in ("state = 'finished'", "state = 'leased'", "owner = NULL, kind = 'dance'"):
         with pytest.raises(StoreError, match="reported an error"), store._database.writing() as connection:

@@ -296,7 +296,7 @@ def test_what_a_worker_has_not_come_to_waits_behind(store: Store) -> None:
     assert [(one.worker, one.behind) for one in store.workers(run_id)] == [("node:1", 1), ("node:2", 0)]
 
 
-def test_unusable_leases_are_refused(store: Store) -> None:
+def test_unusable_leases_are_invalid(store: Store) -> None:
     for seconds in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(InvalidInputError, match="lease_seconds"):
             store.claim("a", 1, seconds)

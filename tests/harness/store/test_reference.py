@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bat.errors import InvalidInputError
 from bat.rules import get_rule
+from harness.api.queries import about_runs
 from harness.jobs import JobKind
 from harness.jobs.rows import MeasurementRows
-from harness.store import Store, open_reader
-from harness.store.queries import QUERIES, NamedQuery
+from harness.store import Reader, Store, open_reader
+from harness.store.queries import NAMED_QUERIES, QUERIES, NamedQuery
 from harness.store.reference import render
 from harness.store.tables import Base
 from harness.store.tables.texts import STOP_REASONS
@@ -86,8 +88,44 @@ def test_each_question_has_an_answer(filled: Store, address: str) -> None:
     assert {row["outcome"] for row in answers["owners"]} == {"done", "failed"}
 
 
-def answer(reader: object, query: NamedQuery) -> list[dict[str, object]]:
-    with reader.query(query.sql) as found:  # type: ignore[attr-defined]
+def test_every_row_of_every_view_knows_its_run(filled: Store) -> None:
+    other = examples.fill(filled, name="shares every job")
+    for view in ALL:
+        with filled.query(f"SELECT DISTINCT run_id, run FROM {view.name}") as found:
+            runs = dict(found.rows)
+        assert runs[other] == "shares every job", view.name
+        assert runs[filled.get_run("demo").id] == "demo", view.name
+
+
+def test_a_named_query_is_about_the_runs_that_are_asked_for(filled: Store) -> None:
+    other = examples.fill(filled, name="shares every job")
+    for query in NAMED_QUERIES.values():
+        with filled.query(about_runs(filled, query.sql, f"#{other}")) as found:
+            assert {row[found.columns.index("run_id")] for row in found.rows} <= {other}, query.name
+    with pytest.raises(InvalidInputError, match=r"Write WHERE run_id IN \(:runs\)"):
+        about_runs(filled, "SELECT 1", "demo")
+
+
+def test_methods_are_called_what_the_sweep_calls_them(filled: Store) -> None:
+    renamed = [
+        replace(instance, name=f"{instance.name}, renamed", method="mine", jobs=instance.jobs)
+        for instance in examples.sample_instances()[2:]
+    ]
+    run_id = filled.get_run("demo").id
+    filled.add_plan(run_id, [], [], renamed)
+    columns = "kind, rule, method, parameter, constraints"
+    for view in ("jobs_view", "attempts_view"):
+        with filled.query(f"SELECT DISTINCT {columns} FROM {view} WHERE run_id = {run_id}") as found:
+            rows = {(kind, rule): (method, rest) for kind, rule, method, *rest in found.rows}
+        assert rows["generate", "eta"] == ("eta", [0.002, None])
+        assert rows["score", "ba-eta"] == rows["generate", "ba-eta"]
+        methods, rest = rows["score", "ba-eta"]
+        assert (set(methods.split(",")), rest) == ({"mine", "tight"}, [0.024, 20])
+        assert rows["measure", None] == (None, [None, None])
+
+
+def answer(reader: Reader, query: NamedQuery) -> list[dict[str, object]]:
+    with reader.query(about_runs(reader, query.sql, "all")) as found:
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
 

@@ -152,7 +152,7 @@ def test_a_result_must_fit_its_job(store: Store) -> None:
     assert store.complete(lease, MeasurementRows(make_measurement()))
 
 
-def test_a_result_that_the_database_refuses_leaves_nothing_behind(store: Store) -> None:
+def test_a_result_that_the_database_rejects_leaves_nothing_behind(store: Store) -> None:
     good, bad = Job(JobKind.SCORE, {}), Job(JobKind.GENERATE, {})
     add(store, good, bad)
     store.add_prefix_set(examples.make_prefix_rows(2))  # the texts below continue prefixes beyond these two

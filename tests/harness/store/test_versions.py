@@ -101,7 +101,7 @@ OLD_ROWS = (
     "INSERT INTO run_jobs (run_id, job_key) VALUES (1, 1), (1, 2)",
     "INSERT INTO attempts (job_key, number, owner, outcome, started_at, ended_at) "
     "VALUES (1, 1, 'driver', 'done', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)",
-    "INSERT INTO scores (job_key, name, value) VALUES (1, 'mauve', 0.9)",
+    "INSERT INTO scores (job_key, name, value) VALUES (1, 'mauve', 0.9), (1, 'refusals', 0.2)",
     "INSERT INTO resolutions (id, run_id, parameter, asked, how, value, created_at) "
     "VALUES (1, 1, 'p', '{}', 'so', '0.5', CURRENT_TIMESTAMP)",
 )
@@ -118,7 +118,8 @@ def test_what_an_old_database_holds_is_kept_and_goes_on(empty: str) -> None:
         open_store(empty)
     assert migrate(empty) == (FIRST, SCHEMA_VERSION)
     with open_store(empty) as store:
-        assert [(score.name, score.value) for score in store.scores(["one"])] == [("mauve", 0.9)]
+        scores = {score.name: score.value for score in store.scores(["one"])}
+        assert scores == {"mauve": 0.9, "rejections": 0.2}  # the second had another name
         [resolution] = store.resolutions(1)
         assert (resolution.value, resolution.detail) == (0.5, None)
         assert store.workers(1) == []  # nobody noted who they were

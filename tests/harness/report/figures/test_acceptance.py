@@ -96,7 +96,7 @@ def test_plain_methods_alone_can_be_drawn(panels: list[Panel]) -> None:
     assert "hatched" not in acceptance([plain]).caption
 
 
-def test_panels_that_do_not_fit_are_refused(panels: list[Panel]) -> None:
+def test_panels_that_do_not_fit_are_invalid(panels: list[Panel]) -> None:
     with pytest.raises(InvalidInputError, match="at least one prompt"):
         acceptance([])
     with pytest.raises(InvalidInputError, match="7 texts for 8 tokens after 'Taylor'"):

@@ -55,6 +55,6 @@ def test_the_picture_says_what_it_shows() -> None:
     ElementTree.fromstring(picture.svg)
 
 
-def test_no_scores_are_refused() -> None:
+def test_no_scores_are_invalid() -> None:
     with pytest.raises(InvalidInputError, match="at least one score"):
         comparison([])

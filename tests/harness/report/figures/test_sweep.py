@@ -47,7 +47,7 @@ def test_a_line_of_one_point_can_be_drawn() -> None:
     ElementTree.fromstring(picture.svg)
 
 
-def test_lines_that_do_not_fit_are_refused() -> None:
+def test_lines_that_do_not_fit_are_invalid() -> None:
     with pytest.raises(InvalidInputError, match="2 x, 1 values"):
         Line("eta", (0.1, 0.2), (0.9,), (0.8,), (0.95,))
     with pytest.raises(InvalidInputError, match="at least one"):

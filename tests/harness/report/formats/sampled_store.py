@@ -39,7 +39,7 @@ WAYS = (0, 1, 2, 3, 1, 1, 0, 2, 1, 0, 1, 0)
 
 def make_trace() -> Trace:
     count = len(TOKENS)
-    refusals = np.array([0, 2, 3, 0, 1, 0, 0, 0, 0, 1, 1, 0], np.int32)
+    rejections = np.array([0, 2, 3, 0, 1, 0, 0, 0, 0, 1, 1, 0], np.int32)
     undecided = np.zeros(count, np.int32)
     undecided[2] = 1
     zeros = np.zeros(count, np.int32)
@@ -48,12 +48,12 @@ def make_trace() -> Trace:
         probabilities=np.linspace(0.001, 0.5, count).astype(np.float32),
         thresholds=np.full(count, 0.6, np.float32),
         acceptance=np.array(WAYS, np.uint8),
-        refusals=refusals,
+        rejections=rejections,
         undecided=undecided,
         programs=zeros,
         pivots=zeros,
         passes=zeros,
-        refused=np.arange(int(refusals.sum()), dtype=np.int32),
+        rejected_tokens=np.arange(int(rejections.sum()), dtype=np.int32),
     )
 
 
@@ -62,7 +62,9 @@ def plain_trace() -> Trace:
     plain = np.full(len(TOKENS), Acceptance.THRESHOLD, np.uint8)
     nothing = np.zeros(len(TOKENS), np.int32)
     values = {name: getattr(made, name) for name in Trace.__slots__}
-    return Trace(**{**values, "acceptance": plain, "refusals": nothing, "refused": np.empty(0, np.int32)})
+    return Trace(
+        **{**values, "acceptance": plain, "rejections": nothing, "rejected_tokens": np.empty(0, np.int32)}
+    )
 
 
 def decode(model: str, context: Sequence[int], tokens: Sequence[int]) -> list[str]:

@@ -155,7 +155,7 @@ def test_both_schemes_and_print_have_colours_for_everything() -> None:
     assert style.count("{") == style.count("}")
 
 
-def test_two_parts_of_one_name_are_refused() -> None:
+def test_two_parts_of_one_name_are_invalid() -> None:
     twice = Report("t", "", (Section("s", "", (comparison("x"), picture("x"))),), (), ())
     with pytest.raises(InvalidInputError, match="both called 'x'"):
         html.page(twice)

@@ -103,7 +103,7 @@ def test_a_configuration_with_fences_stays_in_its_fence() -> None:
     assert "<code>a: |\n  ```\n  # no heading\n  ```\nb: 1\n</code>" in page
 
 
-def test_two_parts_of_one_name_are_refused() -> None:
+def test_two_parts_of_one_name_are_invalid() -> None:
     twice = Report("t", "", (Section("s", "", (comparison("same"), picture("Same"))),), (), ())
     with pytest.raises(InvalidInputError, match="'MAUVE by method' and 'The toy model' are both"):
         markdown.report(twice)

@@ -102,7 +102,7 @@ def test_columns_of_the_papers_models() -> None:
     ]
 
 
-def test_a_result_of_no_run_is_refused() -> None:
+def test_a_result_of_no_run_is_invalid() -> None:
     results = make_results()
     with pytest.raises(InvalidInputError, match="run 'elsewhere' has no 'eta'"):
         config_of(results, replace(results.results[0], run="elsewhere"))

@@ -131,7 +131,7 @@ def test_constraints_begin_with_the_plain_rule() -> None:
         {"rule": "eta", "parameter": 0.002},
         {"rule": "ba-eta", "parameter": MATCH_ETA, "constraints": [30, 20]},
     ]
-    config = sweep(methods=methods, measurement={"basis_sizes": [20, 30]})
+    config = sweep(methods=methods, measurement={"constraints": [20, 30]})
     scores = {None: 0.7, 20: 0.8, 30: 0.85}
     sources = make_sources(make_results(config, mauve=lambda instance, setting: scores[setting.constraints]))
     table = only(constraints(sources))

@@ -76,6 +76,6 @@ def test_progress_is_told_and_plain_methods_need_no_basis(fake: LanguageModel) -
     assert len(parts) == 8
 
 
-def test_no_methods_are_refused(fake: LanguageModel) -> None:
+def test_no_methods_are_invalid(fake: LanguageModel) -> None:
     with pytest.raises(InvalidInputError, match="at least one method"):
         next_token_parts(fake, [])

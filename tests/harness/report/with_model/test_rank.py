@@ -56,7 +56,7 @@ def test_truncation_passes_the_hidden_size(points: list[RankPoint]) -> None:
         assert all(rank <= prefixes for prefixes, rank in found.items())
 
 
-def test_what_stands_for_refused_tokens_hardly_matters(
+def test_what_stands_for_rejected_tokens_hardly_matters(
     fake: LanguageModel, documents: list[TokenizedDocument], points: list[RankPoint]
 ) -> None:
     lower = rank_against_prefixes(fake, documents, COUNTS, RULES, floor=1e-30)
@@ -116,7 +116,7 @@ def test_models_with_short_contexts_are_read_as_far_as_they_can() -> None:
     assert point == RankPoint(UNTRUNCATED, 1, 1)
 
 
-def test_impossible_requests_are_refused(fake: LanguageModel, documents: list[TokenizedDocument]) -> None:
+def test_impossible_requests_are_invalid(fake: LanguageModel, documents: list[TokenizedDocument]) -> None:
     def ask(counts: list[int], *rules: str, **more: float) -> None:
         rank_against_prefixes(fake, documents, counts, [get_rule(rule) for rule in rules], **more)  # type: ignore[arg-type]
 

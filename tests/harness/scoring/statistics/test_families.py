@@ -27,7 +27,7 @@ NAMES = {
         "accepted-certificate",
         "accepted-greedy-fallback",
         "accepted-exact-fallback",
-        "refusals",
+        "rejections",
         "undecided",
         "programs",
         "pivots",

@@ -50,7 +50,7 @@ def test_not_defined_without_measured_tokens() -> None:
 
 
 @pytest.mark.parametrize("bad", [-math.inf, math.nan])
-def test_tokens_without_a_probability_are_refused(bad: float) -> None:
+def test_tokens_without_a_probability_are_invalid(bad: float) -> None:
     texts = make_texts([[1, 2], [3]], likelihood=([0, 0, 1], [bad, -1.0, bad]))
     with pytest.raises(InvalidInputError, match="got 2 of 3 tokens without one"):
         value_of("perplexity", "perplexity", texts)

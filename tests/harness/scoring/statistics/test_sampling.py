@@ -12,7 +12,7 @@ from harness.scoring.statistics import get_statistic
 from harness.scoring.texts import TextSet
 from tests.harness.scoring.statistics.text_sets import find, make_texts, make_trace, value_of
 
-COLUMNS = ("acceptance", "refusals", "undecided", "programs", "pivots", "passes")
+COLUMNS = ("acceptance", "rejections", "undecided", "programs", "pivots", "passes")
 
 
 def traced(seed: int = 0, count: int = 12) -> TextSet:
@@ -54,7 +54,7 @@ def test_every_token_was_accepted_in_one_way() -> None:
     assert sum(value_of("sampling", name, texts) for name in ways) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", ["refusals", "undecided", "programs"])
+@pytest.mark.parametrize("name", ["rejections", "undecided", "programs"])
 def test_counts_a_token(name: str) -> None:
     texts = traced()
     counts = column(texts, name)
@@ -81,9 +81,9 @@ def test_resampled_by_prefix_not_by_text() -> None:
 
 
 def test_plain_rules_solve_no_programs() -> None:
-    texts = make_texts([[1, 2]], traces=[make_trace([1, 2], refusals=[1, 0])])
+    texts = make_texts([[1, 2]], traces=[make_trace([1, 2], rejections=[1, 0])])
     assert value_of("sampling", "accepted-threshold", texts) == 1
-    assert value_of("sampling", "refusals", texts) == 0.5
+    assert value_of("sampling", "rejections", texts) == 0.5
     assert value_of("sampling", "programs", texts) == 0
     assert math.isnan(value_of("sampling", "pivots", texts))
 

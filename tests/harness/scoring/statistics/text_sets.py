@@ -65,12 +65,12 @@ def make_trace(token_ids: Sequence[int], **columns: Sequence[int]) -> Trace:
         probabilities=np.full(len(token_ids), 0.5, dtype=np.float32),
         thresholds=np.full(len(token_ids), 0.1, dtype=np.float32),
         acceptance=np.array(column("acceptance"), dtype=np.uint8),
-        refusals=np.array(column("refusals"), dtype=np.int32),
+        rejections=np.array(column("rejections"), dtype=np.int32),
         undecided=np.array(column("undecided"), dtype=np.int32),
         programs=np.array(column("programs"), dtype=np.int32),
         pivots=np.array(column("pivots"), dtype=np.int32),
         passes=np.array(column("passes"), dtype=np.int32),
-        refused=np.zeros(sum(column("refusals")), dtype=np.int32),
+        rejected_tokens=np.zeros(sum(column("rejections")), dtype=np.int32),
     )
 
 

@@ -10,6 +10,7 @@ class TopA(ThresholdRule):
     rises = True  # a larger parameter rejects more
     scale = Scale.LOG
     example = 0.2  # for error messages
+    takes_tensors = True  # thresholds uses nothing but the summary and operators
 
     def thresholds(self, probs: FloatArray | Summary) -> FloatArray:
         rows = Summary.of(probs)

@@ -1,0 +1,152 @@
+"""The first half of sampling, done where the logits are: a candidate for each row, and who needs a program.
+
+Candidates are drawn from the model's distribution without replacement, in an order that the random
+numbers alone decide, and the first one the rule accepts is taken. That has the distribution of a draw
+from the rule's candidate set: in successive draws without replacement, the first member of any set C to
+appear is token i of C with probability p_i / sum_C p_j, whatever is drawn before it. So one draw is
+usually enough, the whole candidate set is never needed, and rules that share random numbers mostly agree
+on their tokens, which makes comparisons between rules sharper.
+
+A plain rule is finished here. A basis-aware rule is finished for the rows whose first candidate is at or
+above the threshold; the others are pending, and ``bat.settling`` decides about them.
+
+``propose`` below is the compiled implementation for logits in the host's memory; ``bat.drafts`` hands tensors
+of other devices to the one in torch. Both return the same record, whose docstring says what each field holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bat._wheel import Wheel, draw_kept
+from bat.arrays import FloatArray, IntArray
+from bat.errors import InvalidInputError
+from bat.rules import Rule, Summary, ThresholdRule, check_rule
+from bat.threads import map_in_threads, usable_threads
+from bat.validation import ArrayInput, is_tensor, softmax_with_entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """What every implementation of ``propose`` returns: small arrays in the host's memory.
+
+    ``pending`` are the rows of a basis-aware rule whose first candidate is less likely than the threshold,
+    ascending; a plain rule has none. A row that is not pending is finished: ``tokens`` is its sample, and
+    ``rejected_tokens`` what its plain rule rejected on the way.
+
+    A row's fields depend on its logits, its uniforms and the rule alone. Its ``probs``, ``thresholds`` and
+    its row of ``distributions`` come from one and the same float64 softmax: comparing a token's probability
+    with the threshold must give one answer in both halves. Equal uniforms give equal tokens in every
+    implementation, except where a number falls within rounding of the edge between two tokens.
+    """
+
+    tokens: (
+        IntArray  # [B] the token sampled; for a pending row its first candidate, drawn with uniforms[:, 0]
+    )
+    probs: FloatArray  # [B] the token's probability under the model
+    thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
+    rejected_tokens: tuple[tuple[int, ...], ...]  # of each row, in order; empty for pending rows
+    pending: IntArray  # [m] indices of rows
+    distributions: FloatArray  # [m, v] C-contiguous, of the pending rows; v is the vocabulary when m is 0
+    uniforms: FloatArray  # [m, max_tries + 1] of the pending rows
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def draws_needed(max_tries: int) -> int:
+    """How many uniform numbers a row needs: one a try, and one for a draw that always ends it."""
+    return max_tries + 1
+
+
+def propose(
+    logits: ArrayInput,
+    rule: Rule,
+    uniforms: npt.ArrayLike,
+    *,
+    max_tries: int = 10,
+    threads: int | None = None,
+) -> Proposals:
+    """Draw a candidate for each row of ``logits`` [B, v] and compare it with the rule's threshold.
+
+    ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; ``bat.settle`` does the rest.
+    """
+    check_rule(rule)
+    if is_tensor(logits) and logits.device.type != "cpu":  # type: ignore[union-attr]
+        from bat.drafts import begin
+
+        return begin(logits, rule, uniforms, max_tries=max_tries, threads=threads).collect()
+    threads = usable_threads(threads)
+    probs, entropy = softmax_with_entropy(logits, threads=threads)
+    numbers = check_uniforms(uniforms, len(probs), max_tries)
+    summary = Summary(probs, entropy)
+    taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
+    if not rule.basis_aware:
+        return _draw_plain(summary, rule, taus, numbers, threads)
+    rows = np.arange(len(probs))
+    tokens = np.array(
+        map_in_threads(lambda row: Wheel(probs[row], 0).draw(float(numbers[row, 0])), rows.tolist(), threads),
+        dtype=np.int64,
+    )
+    own = probs[rows, tokens]
+    pending = np.flatnonzero(own < taus)
+    return Proposals(
+        tokens=tokens,
+        probs=own,
+        thresholds=taus,
+        rejected_tokens=((),) * len(probs),
+        pending=pending,
+        distributions=probs[pending],
+        uniforms=numbers[pending],
+    )
+
+
+def _draw_plain(
+    summary: Summary, rule: Rule, taus: FloatArray, numbers: FloatArray, threads: int
+) -> Proposals:
+    """Successive draws whose membership is known: after the last number, draw among the kept."""
+    probs = summary.probs
+    by_threshold = type(rule).keep is ThresholdRule.keep  # else the rule has its own idea of what to keep
+    keep = None if by_threshold else rule.keep(summary)
+    nothing = np.empty(0, np.bool_)
+
+    def run(row: int) -> tuple[int, tuple[int, ...]]:
+        removed = np.empty(numbers.shape[1], np.int64)
+        kept = nothing if keep is None else keep[row]
+        if kept.size and np.count_nonzero(kept) == 1:  # greedy, or nothing else survives: no draw is needed
+            return int(kept.argmax()), ()
+        token, count = draw_kept(probs[row], taus[row], kept, numbers[row], removed)
+        return int(token), tuple(removed[:count].tolist())
+
+    drawn = map_in_threads(run, range(len(probs)), threads)
+    tokens = np.array([token for token, _ in drawn], dtype=np.int64)
+    return Proposals(
+        tokens=tokens,
+        probs=probs[np.arange(len(probs)), tokens],
+        thresholds=taus,
+        rejected_tokens=tuple(rejected_tokens for _, rejected_tokens in drawn),
+        pending=np.empty(0, np.int64),
+        distributions=np.empty((0, probs.shape[1])),
+        uniforms=np.empty((0, numbers.shape[1])),
+    )
+
+
+def check_uniforms(uniforms: npt.ArrayLike, batch: int, max_tries: int) -> FloatArray:
+    """The numbers that ``batch`` rows need, float64 [batch, max_tries + 1], or a clear error."""
+    if isinstance(max_tries, bool) or not isinstance(max_tries, int) or max_tries < 1:
+        raise InvalidInputError(
+            f"max_tries must be an integer of at least 1; got {max_tries!r}. The paper uses 10."
+        )
+    numbers = np.asarray(uniforms, dtype=np.float64)
+    needed = draws_needed(max_tries)
+    if numbers.ndim != 2 or numbers.shape[0] != batch or numbers.shape[1] < needed:
+        raise InvalidInputError(
+            f"uniforms must have shape [{batch}, {needed}] or wider: a row for each row of logits, with "
+            f"max_tries + 1 numbers; got {list(numbers.shape)}. Make them with bat.uniforms."
+        )
+    if not ((numbers >= 0.0) & (numbers < 1.0)).all():
+        raise InvalidInputError("uniforms must lie in [0, 1). Make them with bat.uniforms.")
+    return numbers[:, :needed]
