@@ -5,9 +5,17 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal, get_args
 
+from bat.errors import InvalidInputError
+
 # What happens after max_tries rejections: take the most likely token, or draw from the exact candidate set.
 Fallback = Literal["greedy", "exact"]
 FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
+
+
+def check_fallback(fallback: object) -> None:
+    """Raise unless this is the name of a fallback."""
+    if fallback not in FALLBACKS:
+        raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
 
 
 class Acceptance(IntEnum):

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from bat._wheel import Wheel, draw_kept
 from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.rules import Rule, Summary, ThresholdRule
+from bat.rules import Rule, Summary, ThresholdRule, check_rule
 from bat.threads import map_in_threads, usable_threads
 from bat.validation import ArrayInput, is_tensor, softmax_with_entropy
 
@@ -74,6 +74,7 @@ def propose(
 
     ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; ``bat.settle`` does the rest.
     """
+    check_rule(rule)
     if is_tensor(logits) and logits.device.type != "cpu":  # type: ignore[union-attr]
         from bat.drafts import begin
 

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bat._wheel import Wheel
-from bat.acceptance import FALLBACKS, Acceptance
+from bat.acceptance import Acceptance, check_fallback
 from bat.arrays import FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
-from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Efforts, Program, Solver
 from bat.proposals import Proposals
 from bat.solvers import check_solver, get_solver
@@ -51,8 +50,7 @@ def settle(
 ) -> Samples:
     """A token for each row, once the pending rows are decided. Tries are those the uniforms were made for."""
     check_vocabulary(basis, proposals.distributions.shape[1], "logits")
-    if fallback not in FALLBACKS:
-        raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
+    check_fallback(fallback)
     if isinstance(solver, str):
         check_solver(solver)  # plain rules never ask for it, but a misspelt name is a mistake all the same
     threads = usable_threads(threads)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.instant_pool import WORKERS, InstantPool, write_corpus
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
 from harness.driver.driver import Driver
@@ -23,9 +24,7 @@ from harness.planning.planner import Plan
 from harness.store import open_store
 
 JOBS = 5000
-WORKERS = 64
 PREFIXES = 50
-WORDS = ("the", "mayor", "said", "a", "new", "bridge", "over", "river", "would", "open", "if", "funds")
 
 
 def measure() -> Iterator[Figure]:

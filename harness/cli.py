@@ -6,6 +6,7 @@ import errno
 import importlib.metadata
 import io
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NoReturn
 
@@ -68,7 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # characters that the terminal lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            app(arguments)
     except ImportError as error:
         clash = find_clash(error)
         if clash is None:
@@ -93,6 +96,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _fail(sentence: str) -> NoReturn:
     sys.stderr.write(f"error: {sentence}\n")
     sys.exit(1)
+
+
+def _show_warning(show: Callable[..., None]) -> Callable[..., None]:
+    """Print what our own warnings say, without the line of code that gave them; `show` shows the others."""
+
+    def show_warning(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+        from harness.config import SweepPathWarning
+
+        if issubclass(category, SweepPathWarning):
+            sys.stderr.write(f"note: {message}\n")
+        else:
+            show(message, category, *where, **options)
+
+    return show_warning
 
 
 def _print_version(requested: bool) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from bat.arguments import counted as counted
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: "1 job", "1,200 jobs"; `plural` is for nouns with an irregular plural."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def duration(seconds: float) -> str:

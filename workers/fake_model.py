@@ -30,6 +30,9 @@ from bat.suggestions import did_you_mean
 
 PREFIX = "fake:"
 END_OF_TEXT = "<|endoftext|>"
+# Larger ones take minutes to make, and gigabytes.
+_MOST_TOKENS = 2**20
+_MOST_WEIGHTS = 2**28
 _END_TOKEN = 256  # after the 256 bytes, before the made-up words
 
 # The mean entropy aimed at, in nats: about that of real models at human text.
@@ -54,6 +57,11 @@ class Recipe:
     def __str__(self) -> str:
         """Name the model by what its results depend on."""
         return f"{PREFIX}v={self.v},d={self.d},layers={self.layers},seed={self.seed},context={self.context}"
+
+    @property
+    def weights(self) -> int:
+        """How many weights it has, but for its norms: two matrices of the vocabulary, and its layers."""
+        return 2 * self.v * self.d + self.layers * 10 * self.d**2
 
     def build(self, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         """Make the model and its tokenizer; the same name always gives the same bits."""
@@ -115,6 +123,11 @@ def parse(name: str) -> Recipe:
             raise InvalidInputError(f"Each key of a fake model stands once; got {key} twice in {name!r}.")
         given[key] = _read_number(key, text, name)
     fake = Recipe(**given)
+    if fake.v > _MOST_TOKENS or fake.weights > _MOST_WEIGHTS:
+        raise InvalidInputError(
+            f"a fake model must have at most {_MOST_TOKENS:,} tokens and {_MOST_WEIGHTS:,} weights; got "
+            f"v={fake.v:,} and {fake.weights:,} weights in {name!r}. Use a smaller v, d or layers."
+        )
     if fake.d % 2:
         raise InvalidInputError(f"d must be even; got {fake.d} in {name!r}. Use {fake.d + 1}.")
     return fake

@@ -17,34 +17,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 import torch
 
-from bat.acceptance import FALLBACKS
+from bat.acceptance import check_fallback
+from bat.arguments import require_integers
 from bat.arrays import IdArray, IntArray
 from bat.errors import InvalidInputError
 from bat.random import Key
-from bat.rules import Rule
+from bat.rules import Rule, check_rule
 from bat.solvers import check_solver
 from workers.decoding import Decoder, ModelDecoder
 from workers.devices import check_batches_in_flight
 from workers.encoding import decode_continuation
 from workers.in_flight import Batch, fly
 from workers.models import LanguageModel
+from workers.prompts import Opening, as_openings
 from workers.time_use import Clock
 from workers.traces import Trace
-
-
-class Opening(Protocol):
-    """What a text is continued from; `workers.prefixes.Prefix` is one."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def token_ids(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +54,10 @@ class GenerationSettings:
     batch_size: int = 64
 
     def __post_init__(self) -> None:
-        for name in ("constraints", "max_tokens", "max_tries", "sample", "batch_size"):
-            value = getattr(self, name)
-            least = 0 if name in ("constraints", "sample") else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInputError(f"{name} must be an integer of at least {least}; got {value!r}.")
-        if self.fallback not in FALLBACKS:
-            raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {self.fallback!r}.")
+        check_rule(self.rule)
+        least = {"constraints": 0, "max_tokens": 1, "max_tries": 1, "seed": 0, "sample": 0, "batch_size": 1}
+        require_integers(**{name: (getattr(self, name), value) for name, value in least.items()})
+        check_fallback(self.fallback)
         check_solver(self.solver)
 
 
@@ -103,7 +91,7 @@ MakeDecoder = Callable[[IntArray, int], Decoder]
 
 def generate(
     language_model: LanguageModel,
-    prefixes: Sequence[Opening],
+    prefixes: Sequence[Opening | str],
     settings: GenerationSettings,
     *,
     threads: int | None = None,
@@ -112,13 +100,14 @@ def generate(
     clock: Clock | None = None,
     make_decoder: MakeDecoder | None = None,
 ) -> list[Generation]:
-    """Continue every prefix, in the order given.
+    """Continue every prefix, in the order given. A string is a prompt, named by the hash of its text.
 
     `threads` are for solving programs. `batches_in_flight` are advanced side by side (default: 1 on a CPU, 2
     elsewhere), each with its own keys and values; when memory does not suffice, fewer are. Neither changes
     anything but speed. `progress` is called after every step with the number of tokens made so far, `clock`
     adds up what the time is spent on, and `make_decoder` replaces the model itself.
     """
+    prefixes = as_openings(language_model.tokenizer, prefixes)
     _check_prefixes(language_model, prefixes)
     in_flight = check_batches_in_flight(batches_in_flight, language_model.info.device)
     shard = _Shard(language_model, prefixes, settings, threads, clock or Clock(), make_decoder)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
+from bat.arguments import counted
 from bat.errors import InvalidInputError
 from bat.random import Key
 from workers.corpora import Corpus, DocumentCounts, document_id, split_of
@@ -95,10 +96,10 @@ def given_prefixes(
     ]
     if len(prefixes) < n:
         raise InvalidInputError(
-            f"{n} prefixes were asked for, but {file} (split {corpus.split}) has only {len(prefixes)}: of "
-            f"{len(rows)} rows, {len(rows) - len(chosen)} are in the other split and "
-            f"{len(chosen) - len(prefixes)} have fewer than {min_continuation_tokens} human tokens. "
-            "Ask for fewer, or take split: all."
+            f"{counted(n, 'prefix', 'prefixes')} were asked for, but {corpus} has only {len(prefixes)}: of "
+            f"{counted(len(rows), 'row')}, {len(rows) - len(chosen)} in the other split and "
+            f"{len(chosen) - len(prefixes)} with fewer than {min_continuation_tokens} human tokens. "
+            f"{corpus.advice_for_more}"
         )
     counts = DocumentCounts(read=len(rows), other_split=len(rows) - len(chosen), kept=len(chosen))
     return PrefixSet(

@@ -7,6 +7,10 @@ from typing import Literal, get_args
 Split = Literal["test", "validation", "all"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
+# What one document of a .txt file is.
+SplitOn = Literal["file", "paragraph", "line"]
+SPLIT_ON: tuple[SplitOn, ...] = get_args(SplitOn)
+
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPE_NAMES: tuple[Dtype, ...] = get_args(Dtype)
 

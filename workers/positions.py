@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from transformers import PreTrainedTokenizerBase
 
+from bat.arguments import counted
 from bat.arrays import IntArray
 from bat.errors import InvalidInputError
 from bat.random import Key, uniforms
@@ -63,11 +64,13 @@ def draw_positions(
     *,
     min_context: int = MIN_CONTEXT_TOKENS,
     max_context: int = MAX_CONTEXT_TOKENS,
+    corpus: Corpus | None = None,
 ) -> dict[str, IntArray]:
     """Draw ``count`` positions in all, up to ``per_document`` from each document; every document's for None.
 
     A position has ``min_context`` to ``max_context`` tokens of text before it. Documents are taken in
-    ``in_drawing_order``; the last one gives only as many of its positions as are still wanted.
+    ``in_drawing_order``; the last one gives only as many of its positions as are still wanted. ``corpus`` is
+    where they come from, for messages.
     """
     _check_request(count, per_document, min_context, max_context)
     by_id = index_by_id(documents)
@@ -90,10 +93,12 @@ def draw_positions(
                 break
     if left:
         offered = sum(map(len, drawn.values()))
+        of = "" if corpus is None else f" of {corpus}"
+        advice = "Ask for fewer, or give more text." if corpus is None else corpus.advice_for_more
         raise InvalidInputError(
-            f"{count} positions were asked for, at most {per_document} from a document, but the {len(by_id)} "
-            f"documents offer only {offered} with {min_context} tokens before them. Ask for fewer, take more "
-            f"from each document, or give more text."
+            f"{count:,} positions were asked for, at most {per_document} from a document, but only "
+            f"{offered:,} have {min_context} tokens before them in {counted(len(by_id), 'document')}{of}. "
+            f"Take more from each document. {advice}"
         )
     return drawn
 
@@ -114,7 +119,7 @@ def draw_from_corpus(
     enough = 4 * -(-count // per_document)
     pairs = [(document.id, document.text) for document in itertools.islice(corpus.documents(), enough)]
     documents = tokenize_documents(tokenizer, pairs)
-    positions = draw_positions(documents, count, per_document, seed)
+    positions = draw_positions(documents, count, per_document, seed, corpus=corpus)
     return [document for document in documents if document.id in positions], positions
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from transformers import PreTrainedTokenizerBase
 
+from bat.arguments import counted, require_integers
 from bat.errors import InvalidInputError
 from workers.corpora import Corpus, Document, DocumentCounts, DocumentReader, Split
 from workers.encoding import encode_openings, leading_ids
@@ -84,7 +85,7 @@ def prefixes(
     `continuation_tokens` of how it went on are kept; how many does not change which documents are chosen.
     `progress` is called with the number found so far. The batch changes nothing but speed.
     """
-    _require_integers(
+    require_integers(
         n=(n, 1),
         tokens=(tokens, 1),
         continuation_tokens=(continuation_tokens, 0),
@@ -111,12 +112,10 @@ def prefixes(
 
 
 def _too_few(corpus: Corpus, counts: DocumentCounts, n: int, found: int, short: str) -> InvalidInputError:
-    wider = "" if corpus.split == "all" else ", or take split='all'"
     return InvalidInputError(
-        f"{n} prefixes were asked for, but corpus {corpus.name!r} (split {corpus.split}) has only {found}: "
-        f"of {counts.read} texts, {counts.empty} are empty, {counts.broken} broken, {counts.duplicates} "
-        f"duplicates, {counts.other_split} in the other split and {short}. "
-        f"Name a larger corpus, ask for fewer{wider}."
+        f"{counted(n, 'prefix', 'prefixes')} were asked for, but {corpus} has only {found}: of "
+        f"{counted(counts.read, 'text')}, {counts.empty} empty, {counts.broken} broken, {counts.duplicates} "
+        f"duplicates, {counts.other_split} in the other split and {short}. {corpus.advice_for_more}"
     )
 
 
@@ -132,12 +131,6 @@ def _encoded(
         openings = encode_openings(tokenizer, [document.text for document, _ in batch], tokens)
         for (document, counts), ids in zip(batch, openings, strict=True):
             yield document, counts, ids
-
-
-def _require_integers(**values: tuple[int, int]) -> None:
-    for name, (value, least) in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InvalidInputError(f"{name} must be an integer of at least {least}; got {value!r}.")
 
 
 def _digest(rows: Iterable[list[object]]) -> str:

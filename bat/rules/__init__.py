@@ -11,7 +11,7 @@ what needs no parameter; ``facts.py`` is what is worth keeping of a distribution
 be inverted; ``registry.py`` finds rules by name, those of other packages too.
 """
 
-from bat.rules.base import Rule, Scale, ThresholdRule
+from bat.rules.base import Rule, Scale, ThresholdRule, check_rule
 from bat.rules.facts import Facts, TokenFacts
 from bat.rules.form import RuleForm
 from bat.rules.registry import RULES, builtin_rule_names, get_rule, get_rule_form, provenance, rule_names
@@ -27,6 +27,7 @@ __all__ = [
     "ThresholdRule",
     "TokenFacts",
     "builtin_rule_names",
+    "check_rule",
     "get_rule",
     "get_rule_form",
     "provenance",

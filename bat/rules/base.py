@@ -158,3 +158,17 @@ class ThresholdRule(Rule):
     def keep(self, probs: FloatArray | Summary) -> BoolArray:
         rows = Summary.of(probs)
         return rows.probs >= self.thresholds(rows).reshape(-1, 1)
+
+
+def check_rule(rule: object) -> None:
+    """Raise unless this is a rule with its parameter."""
+    if isinstance(rule, Rule):
+        return
+    if isinstance(rule, str):
+        received, advice = f"the string {rule!r}", f"Use bat.get_rule({rule!r})."
+    else:
+        kind = (
+            "a class" if isinstance(rule, type) else "a function" if callable(rule) else type(rule).__name__
+        )
+        received, advice = f"{kind} ({rule!r})", 'Use bat.get_rule("eta", 0.002), or a Rule of your own.'
+    raise InvalidInputError(f"rule must be a bat.rules.Rule with its parameter; got {received}. {advice}")

@@ -91,7 +91,9 @@ class RuleForm:
         return accepted
 
     def invalid_parameter(self, parameter: object) -> InvalidInputError:
-        """The error for a parameter that the rule does not take."""
+        """The error for a parameter that the rule does not take, or that is missing."""
+        if parameter is None:
+            return InvalidInputError(f"{self.name} needs a value, which {self.requirement}. {self.advice}")
         return InvalidInputError(f"{self.name} {self.requirement}; got {parameter!r}. {self.advice}")
 
     def critical_parameter(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bat.errors import InvalidInputError
 from harness.api.runs import Database, RunName, choose_run, reading
-from harness.config.sections import NAME_PATTERN
+from harness.config.sections import NAME_RULE, is_name
 from harness.status.run_status import lease_owners, live_drivers
 from harness.store import Deletion, Reader, Run, open_store
 from harness.words import counted
 
 Address = str | os.PathLike[str]
-
-_LONGEST = 64
 
 
 def rename_run(db: Address, run: RunName, name: str) -> Run:
@@ -112,11 +109,8 @@ def _check_idle(reader: Reader, run: Run, what: str) -> None:
 
 
 def _check_name(what: str, name: str) -> None:
-    if not re.fullmatch(NAME_PATTERN, name) or len(name) > _LONGEST:
-        raise InvalidInputError(
-            f"{what} must have letters, digits and . _ = - only, {_LONGEST} at most, and begin with a letter "
-            f"or digit; got {name!r}."
-        )
+    if not is_name(name):
+        raise InvalidInputError(f"{what} {NAME_RULE}; got {name!r}.")
 
 
 @dataclass(frozen=True, slots=True)

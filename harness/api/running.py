@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -16,12 +18,15 @@ from harness.config import SweepConfig
 from harness.driver.log import log_to_file
 from harness.driver.stopping import Stop
 from harness.planning.finished import SweepStart, find_start, is_finished
+from harness.status.run_status import estimate_time_left
 from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
 
 if TYPE_CHECKING:  # these import torch and Ray
     from harness.driver.driver import Summary
     from harness.driver.pool import Pool
+
+_SECONDS_BETWEEN_ESTIMATES = 5.0
 
 _STOPPING = "Stopping after the running jobs. Interrupt again to stop at once; finished jobs are saved."
 
@@ -71,6 +76,7 @@ def run_sweep(
     ship_code: bool = False,
     replan: bool = False,
     progress: Callable[[list[Progress]], None] | None = None,
+    time_left: Callable[[float, bool], None] | None = None,
     step: Callable[[str], None] | None = None,
     note: Callable[[str], None] | None = None,
     stop: Stop | None = None,
@@ -86,6 +92,8 @@ def run_sweep(
     replan     plan again even if the sweep is done, in case models or text of the hub changed; changes to
                local files are always noticed, and start a new run
     progress   called about twice a second with the counts of each kind of job
+    time_left  called every few seconds with the estimated seconds left, and whether it will be more, because
+               no job of some kind is done yet
     step       called with the name of each step before the first job starts
     note       called with sentences such as how a parameter was resolved
     stop       `stop.request()`, from any thread, finishes the running jobs and returns
@@ -120,7 +128,8 @@ def run_sweep(
         if stop is None:
             stop = listening.enter_context(Stop().listening(lambda: say(_STOPPING)))
         cluster = _Cluster(address, workers, ship_code=ship_code)
-        summary = _drive(config, store, run_id, cluster, stop, progress, step or _ignore, say)
+        report = _Report(store, run_id, progress, time_left)
+        summary = _drive(config, store, run_id, cluster, stop, report, step or _ignore, say)
         failures = tuple(store.failed(run_id))
         counts = asdict(summary)
         return RunOutcome(
@@ -143,6 +152,26 @@ def _keep_up(store: Store, start: SweepStart, run: Run) -> None:
         store.touch_run(run.id)
 
 
+@dataclass
+class _Report:
+    """Passes on what a driver reports, with the time left now and then."""
+
+    store: Store
+    run_id: int
+    progress: Callable[[list[Progress]], None] | None
+    time_left: Callable[[float, bool], None] | None
+    estimated_at: float = -math.inf
+
+    def __call__(self, counts: list[Progress]) -> None:
+        if self.time_left is not None and time.monotonic() - self.estimated_at > _SECONDS_BETWEEN_ESTIMATES:
+            seconds, is_least = estimate_time_left(self.store, self.store.get_run(self.run_id), counts)
+            if seconds is not None:
+                self.time_left(seconds, is_least)
+            self.estimated_at = time.monotonic()
+        if self.progress is not None:
+            self.progress(counts)
+
+
 @dataclass(frozen=True)
 class _Cluster:
     address: str
@@ -156,7 +185,7 @@ def _drive(
     run_id: int,
     cluster: _Cluster,
     stop: Stop,
-    progress: Callable[[list[Progress]], None] | None,
+    report: Callable[[list[Progress]], None],
     step: Callable[[str], None],
     note: Callable[[str], None],
 ) -> Summary:
@@ -190,7 +219,7 @@ def _drive(
             return started
 
         step("Planning")
-        driver = Driver(store, run_id, Materials(config), get_pool, report=progress, stop=stop, note=note)
+        driver = Driver(store, run_id, Materials(config), get_pool, report=report, stop=stop, note=note)
         return driver.run()
 
 

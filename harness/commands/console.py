@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -32,6 +35,7 @@ Stage = Callable[[str, int], Callable[[int], None]]
 _PROGRAM = "bat-harness"
 _WIDTH_OF_FILES = 160
 _SECONDS_BETWEEN_LINES = 15.0
+_PADDING = re.compile(r" +(?=\n)")
 
 
 class ExitCode(IntEnum):
@@ -74,10 +78,29 @@ def plain_table() -> Table:
 
 
 def get_console() -> Console:
-    """The console for results. Files and pipes have no width, so they get a generous one."""
+    """The console for results. Files and pipes have no width, so they get a generous one, and no padding."""
     console = Console()
-    unlimited = not console.is_terminal and "COLUMNS" not in os.environ
-    return Console(width=_WIDTH_OF_FILES) if unlimited else console
+    if console.is_terminal:
+        return console
+    width = None if "COLUMNS" in os.environ else _WIDTH_OF_FILES
+    return Console(width=width, file=_WithoutPadding(sys.stdout))
+
+
+class _WithoutPadding(io.TextIOBase):
+    """A stream without the spaces that fill the lines of a table up to its width."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(_PADDING.sub("", text))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
 
 
 class _Counts(MofNCompleteColumn):
@@ -94,6 +117,7 @@ def _progress(*, transient: bool = False) -> Progress:
         BarColumn(),
         _Counts(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", style="dim"),
         console=console,
         transient=transient,
         disable=transient and not console.is_terminal,
@@ -106,7 +130,7 @@ def stages(*, transient: bool = False) -> Iterator[Stage]:
     with _progress(transient=transient) as progress:
 
         def stage(title: str, total: int) -> Callable[[int], None]:
-            task = progress.add_task(title, total=total)
+            task = progress.add_task(title, total=total, note="")
             return lambda done: progress.update(task, completed=done)
 
         yield stage
@@ -120,12 +144,13 @@ class Bars:
         self._tasks: dict[str, TaskID] = {}
         self._step: TaskID | None = None
 
-    def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
-        """Show (done, total) for each name."""
-        for name, (done, total) in counts.items():
+    def show(self, counts: Mapping[str, tuple[int, int]], note: str = "") -> None:
+        """Show (done, total) for each name, and a note behind the last one, such as the time left."""
+        for number, (name, (done, total)) in enumerate(counts.items(), start=1):
             if name not in self._tasks:
                 self._tasks[name] = self._add(name, total)
-            self._progress.update(self._tasks[name], completed=done, total=total)
+            behind = note if number == len(counts) else ""
+            self._progress.update(self._tasks[name], completed=done, total=total, note=behind)
 
     def begin(self, step: str) -> None:
         """Show a step that has no total, instead of the previous one."""
@@ -140,7 +165,7 @@ class Bars:
 
     def _add(self, title: str, total: int | None) -> TaskID:
         self._progress.start()  # only now: without any bar, nothing is drawn at all
-        return self._progress.add_task(title, total=total)
+        return self._progress.add_task(title, total=total, note="")
 
     def say(self, text: str, style: str = "") -> None:
         """Write a line above the bars, which would otherwise overwrite it."""
@@ -155,13 +180,14 @@ class Lines:
         self._shown: dict[str, tuple[int, int]] = {}
         self._at = -math.inf
 
-    def show(self, counts: Mapping[str, tuple[int, int]]) -> None:
+    def show(self, counts: Mapping[str, tuple[int, int]], note: str = "") -> None:
         """Write a line if the last one is old enough, or everything is done."""
         complete = all(done == total for done, total in counts.values())
         waited = time.monotonic() - self._at >= _SECONDS_BETWEEN_LINES
         if dict(counts) != self._shown and (waited or complete):
             self._shown, self._at = dict(counts), time.monotonic()
-            self.say(", ".join(f"{name} {done}/{total}" for name, (done, total) in counts.items()))
+            shown = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
+            self.say(", ".join([*shown, note] if note and not complete else shown))
 
     def begin(self, step: str) -> None:
         """Write the name of the step."""

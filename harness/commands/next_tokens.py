@@ -79,11 +79,17 @@ def next_tokens(
         bat-harness next "The mayor said"
         bat-harness next "The mayor said" --method eta=0.002 --method ba-eta=0.048 --all
     """
+    from bat.arguments import require_integers
     from bat.rules import get_rule
+
+    # Before anything that imports torch, which takes seconds.
+    rules = [get_rule(name) for name in method or DEFAULT_METHODS]
+    require_integers(constraints=(constraints, 0))
+    options.check_dtype(dtype)
+
     from harness.explore.next_token import next_distribution, tabulate
     from harness.explore.prompts import encode_prompt
 
-    rules = [get_rule(name) for name in method or DEFAULT_METHODS]
     with stages(transient=True) as stage:
         loading = stage(f"Loading {model}", 1)
         from workers import models

@@ -42,6 +42,19 @@ Device = Annotated[
 Dtype = Annotated[
     str, typer.Option("--dtype", metavar="NAME", help="Precision: float32, bfloat16 or float16.")
 ]
+
+
+def check_dtype(dtype: str) -> None:
+    """Raise unless this is a precision."""
+    from bat.errors import InvalidInputError
+    from bat.suggestions import did_you_mean
+    from workers.names import DTYPE_NAMES
+
+    if dtype not in DTYPE_NAMES:
+        guess = did_you_mean(dtype, DTYPE_NAMES)
+        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPE_NAMES)}; got {dtype!r}.{guess}")
+
+
 Seed = Annotated[
     int, typer.Option("--seed", metavar="N", help="Random seed. The same seed gives the same result.")
 ]

@@ -89,6 +89,7 @@ def execute(
     from harness.store.addresses import parse_address, shown
 
     stop = Stop()
+    left = _TimeLeft()
     with growing_bars() as bars, stop.listening(lambda: bars.say(_STOPPING)):
         try:
             outcome = run_sweep(
@@ -98,7 +99,8 @@ def execute(
                 workers=workers,
                 ship_code=ship_code,
                 replan=replan,
-                progress=partial(_show, bars),
+                progress=partial(_show, bars, left),
+                time_left=left.update,
                 step=bars.begin,
                 note=partial(bars.say, style="dim"),
                 stop=stop,
@@ -137,18 +139,31 @@ def _command(
     return shlex.join([*words, "--ship-code"] if ship_code else words)
 
 
-def _show(bars: Bars | Lines, counts: list[Progress]) -> None:
+class _TimeLeft:
+    """The latest estimate, in words."""
+
+    text = ""
+
+    def update(self, seconds: float, is_least: bool) -> None:
+        from harness.status.run_status import say_time_left
+
+        self.text = say_time_left(seconds, is_least)
+
+
+def _show(bars: Bars | Lines, left: _TimeLeft, counts: list[Progress]) -> None:
     if any(progress.leased for progress in counts):
         bars.end_step()  # the workers are at work
-    bars.show({progress.kind.value: (progress.done, progress.total) for progress in counts})
+    note = left.text if any(progress.open for progress in counts) else ""
+    bars.show({progress.kind.value: (progress.done, progress.total) for progress in counts}, note)
 
 
 def _sentences(outcome: RunOutcome, again: str) -> list[str]:
     from harness.status.failures import summarize_error
     from harness.words import counted
 
+    report = shlex.join([program_name(), "report", outcome.name, "--db", outcome.database])
     if outcome.complete and outcome.done == 0:
-        return [_NOTHING]
+        return [_NOTHING, f"See the results with: {report}"]
     late = f", {counted(outcome.late, 'result')} arrived too late" if outcome.late else ""
     lines = [f"{counted(outcome.done, 'job')} done{late}."]
     if outcome.failed_attempts:
@@ -173,5 +188,5 @@ def _sentences(outcome: RunOutcome, again: str) -> list[str]:
     for reason in outcome.unresolvable[:_ERRORS_SHOWN] if not outcome.stopped else ():
         lines.append(f"Cannot be resolved: {reason}")
     if outcome.complete:
-        lines.append("The sweep is complete.")
+        lines.append(f"The sweep is complete. See the results with: {report}")
     return lines

@@ -74,19 +74,27 @@ def sample(
         bat-harness sample --prompt "The mayor said"
         bat-harness sample --prompt "The mayor said" --method ba-eta=0.02 --explain
     """
+    from bat.acceptance import check_fallback
+    from bat.arguments import require_integers
     from bat.errors import InvalidInputError
     from bat.rules import get_rule
+
+    # Before anything that imports torch, which takes seconds.
+    rule = get_rule(method)
+    if not 1 <= count <= _MAX_COUNT:
+        raise InvalidInputError(
+            f"--count must lie between 1 and {_MAX_COUNT}; got {count}. For more texts, run a sweep."
+        )
+    require_integers(max_tokens=(max_tokens, 1), constraints=(constraints, 0), seed=(seed, 0))
+    check_fallback(fallback)
+    options.check_dtype(dtype)
+
     from harness.explore.prompts import encode_prompt
     from harness.explore.sample import continue_prompt, explain_rejections
     from workers.corpora import document_id
     from workers.generation import GenerationSettings
     from workers.prefixes import Prefix
 
-    if not 1 <= count <= _MAX_COUNT:
-        raise InvalidInputError(
-            f"--count must lie between 1 and {_MAX_COUNT}; got {count}. For more texts, run a sweep."
-        )
-    rule = get_rule(method)
     settings = [
         GenerationSettings(rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number)
         for number in range(count)
@@ -130,13 +138,17 @@ def _text(prompt: str, continuation: Continuation) -> Text:
 
 
 def _print_legend(console: Console, continuation: Continuation) -> None:
+    from harness.words import counted
+
     pieces = continuation.pieces
     generation = continuation.generation
     programs = int(generation.trace.programs.sum())
-    cost = f", {programs} programs in {generation.solver_seconds * 1e3:.0f} ms" if programs else ""
+    cost = f", {counted(programs, 'program')} in {generation.solver_seconds * 1e3:.0f} ms" if programs else ""
     reason = {"end": "the text ended", "length": "--max-tokens", "context": "the context is full"}
     console.print(
-        f"{len(pieces)} tokens ({reason[generation.stop_reason]}){cost}:", style="dim", highlight=False
+        f"{counted(len(pieces), 'token')} ({reason[generation.stop_reason]}){cost}:",
+        style="dim",
+        highlight=False,
     )
     for way, (style, meaning) in _ACCEPTANCE.items():
         count = sum(piece.acceptance == way for piece in pieces)

@@ -25,6 +25,7 @@ from harness.config.expansion import (
     measurements,
 )
 from harness.config.loading import LoadedConfig, load_config, parse_config
+from harness.config.paths import SweepPathWarning
 from harness.config.schema import SweepConfig
 from harness.config.summary import StageSummary, SweepSummary, summarize
 
@@ -42,6 +43,7 @@ __all__ = [
     "Setting",
     "StageSummary",
     "SweepConfig",
+    "SweepPathWarning",
     "SweepSummary",
     "as_written",
     "expand",

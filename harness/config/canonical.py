@@ -76,7 +76,7 @@ def _canonical(section: Section) -> dict[str, Any]:
     for field in type(section).model_fields:
         value = getattr(section, field)
         outside = isinstance(value, Section) and value.enters is Enters.NOTHING
-        unset = value in (None, ()) and Added in section.marks_of(field)
+        unset = value == type(section).model_fields[field].default and Added in section.marks_of(field)
         if outside or unset or section.enters_of(field) is Enters.NOTHING:
             continue
         plain = _plain(value)

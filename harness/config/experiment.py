@@ -10,6 +10,7 @@ from harness.config.methods import DEFAULT_CONSTRAINTS
 from harness.config.sections import (
     DISTINCT,
     Added,
+    AtLeastTwo,
     ConstraintCounts,
     Dtype,
     Enters,
@@ -22,6 +23,7 @@ from harness.config.sections import (
     Seeds,
     Solver,
     Split,
+    SplitOn,
     Statistic,
     Text,
     Unordered,
@@ -72,6 +74,10 @@ class Corpus(Section):
     """For a .jsonl or .parquet file that defines its own prefixes: the column with the prefix of each text.
     The human continuation is the text after it. Default: prefixes are the first `prefixes.tokens` tokens."""
 
+    split_on: Annotated[SplitOn, Added] = "file"
+    """What one document of a .txt file is: the whole `file`, a `paragraph` (up to an empty line) or a `line`.
+    In .jsonl and .parquet files it is always a row."""
+
     config: Text | None = None
     """The configuration to use of a Hub dataset that has several."""
 
@@ -79,7 +85,7 @@ class Corpus(Section):
 class Prefixes(Section):
     """The beginnings of documents, which models continue. A stage's `split` selects the half."""
 
-    count: Annotated[int, Field(ge=2)] = 5000
+    count: AtLeastTwo = 5000
     """Number of prefixes: the first documents of the half that are long enough. MAUVE needs at least two.
     5,000 in the paper."""
 
@@ -177,7 +183,7 @@ class Features(Section):
 class Mauve(Section):
     """MAUVE, as mauve-text computes it. The defaults are those of mauve-text, but with more seeds."""
 
-    buckets: Literal["auto"] | Annotated[int, Field(ge=2)] = "auto"
+    buckets: Literal["auto"] | AtLeastTwo = "auto"
     """Number of k-means clusters; auto: a tenth of the number of texts."""
 
     scaling_factor: Annotated[float, Field(gt=0)] = 5.0
@@ -195,7 +201,7 @@ class Mauve(Section):
     explained_variance: Annotated[float, Field(gt=0, lt=1)] = 0.9
     """Fraction of the variance that is kept before clustering."""
 
-    curve_points: Annotated[int, Field(ge=2)] = 25
+    curve_points: AtLeastTwo = 25
     """Number of points on the divergence curve."""
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from harness.config.errors import ConfigError, Problem, suggest
 from harness.config.overrides import apply_overrides
+from harness.config.paths import resolve_paths
 from harness.config.problems import explain
 from harness.config.schema import SweepConfig
 from harness.config.source import Source, read_source
@@ -37,7 +38,7 @@ def load_config(path: str | os.PathLike[str], overrides: Iterable[str] = ()) -> 
     text = _read_text(name)
     source = read_source(text, name)
     apply_overrides(source, given)
-    return LoadedConfig(_validate(source), name, text, given)
+    return LoadedConfig(resolve_paths(_validate(source), Path(name)), name, text, given)
 
 
 def parse_config(data: Mapping[str, Any], overrides: Iterable[str] = ()) -> SweepConfig:

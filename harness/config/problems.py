@@ -56,6 +56,8 @@ def _problems(details: ErrorDetails, schema: type[BaseModel], source: Source) ->
             if details["input"]:
                 return  # pydantic counts only valid entries, and the others are reported already
             sentence = f"{spell(path)} must have at least one entry; got none."
+        case "string_pattern_mismatch":  # only labels have a pattern
+            sentence = f"{spell(path)} must not be empty, nor begin or end with a space; got {given}."
         case "tuple_type":
             sentence = f"{spell(path)} must be a list; got {given}."
         case "literal_error":

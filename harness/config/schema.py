@@ -76,7 +76,7 @@ class SweepConfig(Section):
     """A sweep: models, human text, methods, and the stages that combine them."""
 
     name: Annotated[Name, Enters.RUN]
-    """Name of the runs of this sweep."""
+    """Name of the runs of this sweep: letters and digits of any script, and `.`, `_`, `=` and `-`."""
 
     description: Annotated[str, Enters.NOTHING] = ""
     """What the sweep is for."""

@@ -9,6 +9,7 @@ Every key belongs to one of three groups (`Enters`):
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,7 @@ from bat.solvers import SOLVER_NAMES, check_solver
 from harness.scoring.statistics import STATISTIC_NAMES, check_statistic
 from workers.names import Dtype as Dtype
 from workers.names import Split as Split
+from workers.names import SplitOn as SplitOn
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -38,8 +40,8 @@ class Unordered:
 
 
 class Added:
-    """Marks a key that was added later: it enters identities only if it is set, so older runs can be
-    resumed."""
+    """Marks a key that was added later: it enters identities only if it is not the default, so older runs can
+    be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,31 @@ DISTINCT: Callable[..., Any] = AfterValidator(_distinct)  # type: ignore[assignm
 NOT_EMPTY = Field(min_length=1)
 
 Text = Annotated[str, Field(min_length=1)]
-# Used on command lines and in file names.
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._=-]*$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
+
+
+LONGEST_NAME = 64
+NAME_RULE = (
+    f"must have letters, digits and . _ = - only, {LONGEST_NAME} at most, and begin with a letter or digit"
+)
+
+
+def is_name(name: str) -> bool:
+    """Letters, digits and marks of any script, and four signs: safe on command lines and in file names."""
+    fits = all(character in "._=-" or unicodedata.category(character)[0] in "LNM" for character in name)
+    return fits and name[:1].isalnum() and len(name) <= LONGEST_NAME
+
+
+def _check_name(name: str) -> str:
+    if not is_name(name):
+        raise ValueError(f"a name {NAME_RULE}; got {name!r}")
+    return name
+
+
+Name = Annotated[
+    str,
+    AfterValidator(_check_name),
+    Field(json_schema_extra={"minLength": 1, "maxLength": LONGEST_NAME}),
+]
 RESERVED_LABEL = "human"  # what scores of human text are listed under
 
 
@@ -130,8 +154,17 @@ def _not_reserved(label: str) -> str:
 
 Label = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=96)]
 MethodLabel = Annotated[Label, AfterValidator(_not_reserved)]
-Positive = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
+
+
+def _whole(value: object) -> object:
+    """A whole number may be written as 1e3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_WHOLE = BeforeValidator(_whole)
+Positive = Annotated[int, Field(ge=1), _WHOLE]
+Natural = Annotated[int, Field(ge=0), _WHOLE]
+AtLeastTwo = Annotated[int, Field(ge=2), _WHOLE]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 Seeds = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTINCT, Unordered]

@@ -15,6 +15,9 @@ from harness.doctor.findings import Finding, Health
 
 _DISTRIBUTION = "bat-harness"
 
+# What each optional library is for, by the extra of pyproject.toml that has it.
+EXTRAS = {"gguf": "GGUF models, such as the demo model", "postgres": "PostgreSQL"}
+
 
 def python() -> Iterable[Finding]:
     """The version of Python."""
@@ -42,8 +45,7 @@ def libraries() -> Iterable[Finding]:
 
 def optional_libraries() -> Iterable[Finding]:
     """The libraries of the extras, each needed for one purpose."""
-    uses = {"gguf": "GGUF models, such as the demo model", "postgres": "PostgreSQL"}
-    for extra, use in uses.items():
+    for extra, use in EXTRAS.items():
         requirements = [
             requirement
             for requirement in _requirements()
@@ -52,8 +54,9 @@ def optional_libraries() -> Iterable[Finding]:
         problems = [problem for requirement in requirements if (problem := _problem(requirement)) is not None]
         if problems:
             text = f"{', '.join(text for text, _ in problems)}; needed for {use}"
-            advice = f"Run: python -m pip install '{_DISTRIBUTION}[{extra}]'"
-            yield Finding(f"extra {extra}", Health.WARN, text, advice)
+            # The libraries by name: bat-harness may not be in an index, or its version there lack the extra.
+            named = " ".join(f"'{required}'" for _, required in problems)
+            yield Finding(f"extra {extra}", Health.WARN, text, f"Run: python -m pip install {named}")
         else:
             versions = ", ".join(
                 f"{each.name} {importlib.metadata.version(each.name)}" for each in requirements

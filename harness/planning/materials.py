@@ -94,6 +94,7 @@ class Materials:
                 source_split=corpus.source_split,
                 column=corpus.column,
                 config=corpus.config,
+                split_on=corpus.split_on,
             )
         return self._corpora[split]
 

@@ -16,6 +16,7 @@ from harness.store import (
     InstanceState,
     JobState,
     LeaseOwner,
+    Progress,
     Rate,
     Reader,
     Resolution,
@@ -188,6 +189,12 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     )
 
 
+def estimate_time_left(reader: Reader, run: Run, counts: Sequence[Progress]) -> tuple[float | None, bool]:
+    """The seconds left for the jobs planned so far, at recent rates, or None if there are no rates yet; and
+    whether kinds of jobs are left out of which none is done."""
+    return _estimate(reader, counts, _recent_rates(reader, run)[0])
+
+
 def _time_use(reader: Reader, run: Run) -> list[tuple[JobKind, TimeUse]]:
     with reader.query(_TIME_USE, {"run_id": run.id}) as answer:
         found = {JobKind(kind): TimeUse(*sums) for kind, *sums in answer.rows}
@@ -238,7 +245,7 @@ def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
 
 
 def _estimate(
-    reader: Reader, stages: Sequence[StageCounts], rates: Sequence[Rate]
+    reader: Reader, stages: Sequence[StageCounts | Progress], rates: Sequence[Rate]
 ) -> tuple[float | None, bool]:
     """The seconds left: the work left, in seconds of attempts, over the attempts that run at a time.
 
@@ -276,8 +283,7 @@ def say(status: RunStatus) -> str:
     numbers = f"{done:,} of {counted(total, 'job')} done ({100 * done // max(total, 1)}%)"
     first = _SENTENCES[status.state].format(numbers=numbers, total=counted(total, "job"))
     if status.state is RunState.RUNNING and status.seconds_left is not None:
-        at = "at least" if status.seconds_left_is_least else "about"
-        first = f"{first[:-1]}, {at} {duration(status.seconds_left)} left."
+        first = f"{first[:-1]}, {say_time_left(status.seconds_left, status.seconds_left_is_least)}."
     if status.state is RunState.WAITING:
         driver = status.drivers[0]
         age = duration((datetime.now(UTC) - driver.seen_at).total_seconds())
@@ -296,6 +302,11 @@ def say(status: RunStatus) -> str:
     for name, problem in status.unresolvable:
         sentences.append(f"The parameter of {name} cannot be resolved: {problem}")
     return " ".join(sentences)
+
+
+def say_time_left(seconds: float, is_least: bool) -> str:
+    """The time left in words."""
+    return f"{'at least' if is_least else 'about'} {duration(seconds)} left"
 
 
 _RESUME = "Run the same command again to resume."

@@ -104,8 +104,8 @@ def _add_needs(connection: Connection, needs: Sequence[_Needs], keys: Mapping[st
         for need in job.needed:
             if need not in known:
                 raise InvalidInputError(
-                    f"the jobs that a job needs must be planned too; {job.kind} job {job.job_id} needs {need}, "
-                    "which is not. Add it before this job, or with it."
+                    f"the jobs that a job needs must be planned too; {job.kind} job {job.job_id} needs "
+                    f"{need}, which is not. Add it before this job, or with it."
                 )
             is_in_order &= known[need] < known[job.job_id]
     if not is_in_order:  # jobs that only need earlier ones cannot need each other

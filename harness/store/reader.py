@@ -166,9 +166,7 @@ class Reader(JobReader):
     def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
         """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""
         with self._database.reading() as connection:
-            keys = get_done_keys(connection, job_ids)
-            costs = [result_rows.read_solver_cost(connection, key) for key in keys.values()]
-        return sum(tokens for tokens, _ in costs), sum(seconds for _, seconds in costs)
+            return result_rows.read_solver_cost(connection, get_done_keys(connection, job_ids).values())
 
     def time_use(self, job_ids: Sequence[str]) -> TimeUse | None:
         """What workers spent on done jobs, all together; None if nothing is known, as of older databases."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,11 +97,15 @@ def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedT
     return [GeneratedText(job_id, *row) for row in rows]
 
 
-def read_solver_cost(connection: Connection, key: int) -> tuple[int, float]:
-    """The number of tokens of a generate job, and the seconds spent on its linear programs."""
+def read_solver_cost(connection: Connection, keys: Iterable[int]) -> tuple[int, float]:
+    """The number of tokens of generate jobs, and the seconds spent on their linear programs."""
     sums = func.sum(GenerationRow.token_count), func.sum(GenerationRow.solver_seconds)
-    tokens, seconds = connection.execute(select(*sums).where(GenerationRow.job_key == key)).one()
-    return int(tokens or 0), float(seconds or 0.0)
+    tokens, seconds = 0, 0.0
+    for batch in batches(keys):
+        statement = select(*sums).where(GenerationRow.job_key.in_(batch))
+        more_tokens, more_seconds = connection.execute(statement).one()
+        tokens, seconds = tokens + int(more_tokens or 0), seconds + float(more_seconds or 0.0)
+    return tokens, seconds
 
 
 def read_time_use(connection: Connection, keys: Sequence[int]) -> Iterator[TimeUse]:

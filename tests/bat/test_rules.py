@@ -86,7 +86,7 @@ def test_different_rules_differ_though_their_parameters_agree():
         ("epsilon", 0.0, r"\(0, 1\)"),
         ("eta", 1.0, r"\(0, 1\)"),
         ("eta", math.nan, r"got nan"),
-        ("eta", None, r"eta must lie in \(0, 1\); got None"),
+        ("eta", None, r"eta needs a value, which must lie in \(0, 1\)"),
         ("min-p", -0.1, r"\(0, 1\)"),
         ("min-p", True, r"got True"),
         ("typical", 1.0, r"\(0, 1\)"),
@@ -256,7 +256,7 @@ def test_wrong_arrays_are_invalid():
         rule.critical_parameter(rows((0.5, 0.5)), [1.5])
     with pytest.raises(InvalidInputError, match=r"token_probs must lie in \[0, 1\]"):
         get_rule("ba-eta", 0.1).critical_parameter(rows((0.5, 0.5)), [0.5], [math.nan])
-    with pytest.raises(InvalidInputError, match="got None"):
+    with pytest.raises(InvalidInputError, match="needs a value"):
         rule.rejects([0.5], None)
 
 

@@ -304,7 +304,7 @@ def test_letters_that_a_terminal_lacks_are_escaped(monkeypatch: pytest.MonkeyPat
     ("arguments", "message"),
     [
         (("x", "--method", "bat-eta=0.1"), "Did you mean 'ba-eta'?"),
-        (("x", "--method", "eta"), "eta must lie in (0, 1); got None"),
+        (("x", "--method", "eta"), "eta needs a value, which must lie in (0, 1)"),
         (("x", "--model", FAKE, "--method", "eta=0.1", "--tokens", "0"), "at least 1; got 0"),
         (("x", "--model", FAKE), "16 for this 1000 x 16 matrix; got 20"),
         (("x", "--model", "fake:w=3"), "A fake model has no key 'w'"),

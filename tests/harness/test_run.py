@@ -80,13 +80,13 @@ def test_a_second_run_has_nothing_to_do_and_starts_no_ray(
     first = capsys.readouterr()
     assert first.out == ""
     assert "17 jobs done." in first.err
-    assert first.err.splitlines()[-1] == "The sweep is complete."
+    assert first.err.splitlines()[-1].startswith("The sweep is complete. See the results with: ")
     assert hash_of(db) == expected
 
     monkeypatch.setattr(cluster, "connected", None)
     for again in ([], ["--replan"]):
         assert run(sweep, "--db", db, *again) == 0
-        assert capsys.readouterr().err.splitlines()[-1].startswith("Nothing to do")
+        assert capsys.readouterr().err.splitlines()[-2].startswith("Nothing to do")
 
 
 def test_other_values_make_another_run(

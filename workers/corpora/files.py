@@ -1,4 +1,4 @@
-"""Texts in local files: JSONL and Parquet (a text a row), plain text (a text a file).
+"""Texts in local files: JSONL and Parquet (a text a row), plain text (a text a file, paragraph or line).
 
 JSONL and plain text may be compressed with gzip. A folder stands for all such files in it and below.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,27 +17,43 @@ from typing import Any, TextIO
 from bat.errors import InvalidInputError
 from workers.corpora.columns import require_column, text_of
 from workers.local_files import corpus_revision, corpus_suffix, find_corpus_files
+from workers.names import SplitOn
 
 _Reader = Callable[[Path, str], Iterator[str | None]]
+
+_EMPTY_LINES = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalText:
-    """The texts in local files. The files' content is the revision; where they lie is not part of it."""
+    """The texts in local files. The files' content is the revision; where they lie is not part of it.
+
+    `split_on` says what one text of a .txt file is. Unless it is the whole file, it is part of the revision.
+    """
 
     paths: tuple[Path, ...]
     column: str
+    split_on: SplitOn = "file"
     revision: str = field(init=False)
     streamed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "revision", corpus_revision(self.paths))
+        pieces = "" if self.split_on == "file" else f" by {self.split_on}"
+        object.__setattr__(self, "revision", f"{corpus_revision(self.paths)}{pieces}")
+
+    @property
+    def has_whole_files(self) -> bool:
+        """Whether a document is a whole text file, so that there may be more in it than one."""
+        return self.split_on == "file" and any(map(is_plain_text, self.paths))
 
     def texts(self) -> Iterator[str | None]:
         """Read the texts afresh."""
         for path in self.paths:
             try:
-                yield from _READERS[corpus_suffix(path)](path, self.column)
+                if is_plain_text(path):
+                    yield from _read_plain_text(path, self.split_on)
+                else:
+                    yield from _READERS[corpus_suffix(path)](path, self.column)
             except InvalidInputError:
                 raise
             except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -50,9 +67,14 @@ class LocalText:
         return False
 
 
-def open_files(path: Path, column: str) -> LocalText:
+def open_files(path: Path, column: str, split_on: SplitOn = "file") -> LocalText:
     """Return the texts of a file, or of every readable file in a folder and below."""
-    return LocalText(find_corpus_files(path), column)
+    opened = LocalText(find_corpus_files(path), column, split_on)
+    if split_on != "file" and not any(map(is_plain_text, opened.paths)):
+        raise InvalidInputError(
+            f"split_on divides .txt files; got {split_on!r} for {path}, which has none. Leave it out."
+        )
+    return opened
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -86,18 +108,26 @@ def _read_parquet(path: Path, column: str) -> Iterator[str | None]:
                 yield text_of(row, column, str(path))
 
 
-def _read_text(path: Path, column: str) -> Iterator[str | None]:
+def _read_plain_text(path: Path, split_on: SplitOn) -> Iterator[str]:
     with open_text(path) as opened:
-        yield opened.read()
+        if split_on == "line":
+            yield from (line for line in opened if line.strip())
+        elif split_on == "paragraph":
+            yield from (piece for piece in _EMPTY_LINES.split(opened.read()) if piece.strip())
+        else:
+            yield opened.read()
 
 
 _READERS: dict[str, _Reader] = {
     ".jsonl": _read_jsonl,
     ".jsonl.gz": _read_jsonl,
     ".parquet": _read_parquet,
-    ".txt": _read_text,
-    ".txt.gz": _read_text,
 }
+
+
+def is_plain_text(path: Path) -> bool:
+    """Whether a file is plain text, by its name."""
+    return corpus_suffix(path) not in _READERS
 
 
 def open_text(path: Path) -> TextIO:

@@ -15,7 +15,7 @@ from workers.corpora.embedded import EMBEDDED
 from workers.corpora.files import open_files
 from workers.corpora.hub import OPENWEBTEXT, OPENWEBTEXT_REVISION, open_hub
 from workers.local_files import is_corpus_path
-from workers.names import HUB_CORPUS, SPLITS, Split
+from workers.names import HUB_CORPUS, SPLIT_ON, SPLITS, Split, SplitOn
 
 CORPORA: Registry[Callable[[], TextSource]] = Registry(
     group="bat_harness.corpora",
@@ -39,6 +39,19 @@ class Corpus:
     def revision(self) -> str:
         """What pins the texts: a commit of the hub, a package version or a digest of local files."""
         return self.source.revision
+
+    def __str__(self) -> str:
+        return f"corpus {self.name!r} (split {self.split})"
+
+    @property
+    def advice_for_more(self) -> str:
+        """What to do when the corpus has too little text."""
+        advice = ["Name a larger corpus", "ask for less"]
+        if self.split != "all":
+            advice.append("take split: all")
+        if getattr(self.source, "has_whole_files", False):
+            advice.append("set split_on: paragraph, because each .txt file is one document")
+        return f"{', '.join(advice[:-1])}, or {advice[-1]}."
 
     def documents(self) -> DocumentReader:
         """Start over and read the documents: no empty ones, none twice, the same order every time."""
@@ -64,6 +77,7 @@ def open_corpus(
     source_split: str = "train",
     column: str = "text",
     config: str | None = None,
+    split_on: SplitOn = "file",
 ) -> Corpus:
     """Open one half of a corpus of human text, or all of it.
 
@@ -78,10 +92,18 @@ def open_corpus(
     source_split  the split of the hub dataset that is divided into our halves
     column        the column or field with the text
     config        the configuration of the hub dataset, where it has several
+    split_on      what one document of a .txt file is: the whole file, a paragraph (up to an empty line) or a
+                  line
 
     Embedded and local documents come in the order of their ids; streamed ones in the order of the dataset.
     """
     spelled = os.fspath(name)
+    if split_on not in SPLIT_ON:
+        raise InvalidInputError(f"split_on must be one of {', '.join(SPLIT_ON)}; got {split_on!r}.")
+    if split_on != "file" and not is_corpus_path(spelled):
+        raise InvalidInputError(
+            f"split_on divides .txt files; got {split_on!r} for corpus {spelled!r}. Leave it out."
+        )
     if split not in SPLITS:
         raise InvalidInputError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
     if spelled == "openwebtext":
@@ -96,7 +118,7 @@ def open_corpus(
             f"config and source_split belong to datasets of the hub; got config={config!r} and "
             f"source_split={source_split!r} for corpus {spelled!r}. Leave them out."
         )
-    source = _open_local(spelled, column)
+    source = _open_local(spelled, column, split_on)
     if revision not in (None, source.revision):
         raise InvalidInputError(
             f"corpus {spelled!r} must be at revision {revision!r}, but what is there is {source.revision!r}. "
@@ -105,14 +127,14 @@ def open_corpus(
     return Corpus(spelled, split, source)
 
 
-def _open_local(name: str, column: str) -> TextSource:
+def _open_local(name: str, column: str, split_on: SplitOn) -> TextSource:
     if name in EMBEDDED:
         if column != "text":
             raise InvalidInputError(f"corpus {name!r} has only the column 'text'; got {column!r}.")
         EMBEDDED[name].asset.get()  # says how to install it, now rather than when it is read
         return EMBEDDED[name]
     if is_corpus_path(name):
-        return open_files(Path(name).expanduser(), column)
+        return open_files(Path(name).expanduser(), column, split_on)
     opener = CORPORA.find(name)
     if opener is not None:
         return _open_plugin(name, opener)

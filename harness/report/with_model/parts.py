@@ -94,6 +94,7 @@ def _documents(config: SweepConfig, loaded: LanguageModel, positions: int) -> li
         source_split=corpus.source_split,
         column=corpus.column,
         config=corpus.config,
+        split_on=corpus.split_on,
     )
     documents, _ = draw_from_corpus(opened, loaded.tokenizer, positions, _PREFIXES_PER_DOCUMENT)
     return list(documents)

@@ -142,7 +142,7 @@ def test_an_unknown_key_is_invalid_with_the_nearest_one(tmp_path: Path, expected
         (
             "parameter: 0.9",
             "parameter:",
-            "line 21: methods[3].parameter: nucleus must lie in (0, 1]; got None.",
+            "line 21: methods[3].parameter: nucleus needs a value, which must lie in (0, 1].",
         ),
         (
             "rule: nucleus",

@@ -23,7 +23,7 @@ _INSTRUCTIONS = 20  # of SQLite between two calls of the counter
 
 @dataclass
 class Work:
-    """What SQLite did: statements, and instructions of its virtual machine, which do not depend on the load."""
+    """What SQLite did: statements, and instructions of its virtual machine."""
 
     statements: int = 0
     instructions: int = 0
