@@ -59,8 +59,8 @@ PROGRESS = View(
 
 ATTEMPTS = View(
     "attempts_view",
-    "One try at a job: by whom, how long, how it ended, with what error, and how the worker spent its time: in "
-    "`settle_seconds` the host solved programs, in `waiting_seconds` the model had nothing to do.",
+    "One try at a job: by whom, how long, how it ended, with what error. The host solved programs in "
+    "`settle_seconds`; the model had nothing to do in `waiting_seconds`.",
     """
     SELECT jobs.id AS job, jobs.kind, jobs.model, attempts.number, attempts.owner, attempts.worker,
            attempts.outcome, attempts.error, attempts.started_at, attempts.ended_at, {seconds} AS seconds,
