@@ -14,7 +14,7 @@ import torch
 import bat
 from bat.arrays import IntArray
 from tests.workers.test_generation import bits, openings, settings
-from workers import models
+from workers import measurement, models
 from workers.decoding import Decoder, ModelDecoder
 from workers.devices import check_batches_in_flight
 from workers.generation import generate
@@ -175,3 +175,32 @@ def test_a_worker_says_what_its_time_was_spent_on() -> None:
     assert measured.time_use.forward > 0.0
     assert measured.time_use.settle > 0.0
     assert measured.time_use.propose == 0.0
+
+
+def test_documents_are_read_while_programs_of_others_are_solved(
+    fake: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs of the first batch wait until the model has begun to read the second."""
+    began = threading.Semaphore(0)
+    real = measurement.measure_rows
+
+    def look(*rows: Any) -> Any:
+        assert began.acquire(timeout=60), "the next batch was not read while programs were open"
+        began.release()
+        return real(*rows)
+
+    monkeypatch.setattr(measurement, "measure_rows", look)
+    documents = [TokenizedDocument(f"{name}", np.arange(60) % 250) for name in range(2)]
+    passes = 0
+
+    def before_pass(*_: Any) -> None:
+        nonlocal passes
+        passes += 1
+        if passes == 2:
+            began.release()
+
+    with fake.model.register_forward_pre_hook(before_pass):
+        found = measurement.measure(
+            fake, documents, positions=draw_positions(documents, None, 3), batch_size=1, threads=1
+        )
+    assert len(found) == 6
