@@ -74,9 +74,10 @@ def gpus() -> Iterable[Finding]:
 def _room_for_batches(index: int, memory_bytes: int, batch: int) -> Finding:
     """How many batches of the paper's largest model a GPU has memory for; a worker keeps two in flight."""
     room = int(max(0.0, memory_bytes * _USABLE_SHARE - _LARGEST_WEIGHTS) // batch)
+    batches = counted(room, "batch", "batches")
     text = (
-        f"room for {counted(room, 'batch', 'batches')} of GPT-2 XL in flight: {_LARGEST_WEIGHTS / 1e9:.1f} GB "
-        f"of weights, {batch / 1e9:.1f} GB of keys and values for 64 texts of 35 + 256 tokens"
+        f"room for {batches} of GPT-2 XL in flight: {_LARGEST_WEIGHTS / 1e9:.1f} GB of weights, "
+        f"{batch / 1e9:.1f} GB of keys and values for 64 texts of 35 + 256 tokens"
     )
     if room >= 2:
         return Finding(f"GPU {index} memory", Health.OK, text)

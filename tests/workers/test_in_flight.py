@@ -169,7 +169,7 @@ def test_a_worker_says_what_its_time_was_spent_on() -> None:
     assert use.waiting == pytest.approx(max(0.0, answer.seconds - use.forward - use.propose))
     documents = (TokenizedDocument("a", np.arange(60) % 250),)
     measured = worker.answer(
-        MeasureRequest(ModelRequest(NAME), documents, draw_positions(documents, None, 3))
+        MeasureRequest(ModelRequest(NAME), documents, draw_positions(documents, None, 3), (6,))
     )
     assert measured.time_use is not None
     assert measured.time_use.forward > 0.0
@@ -201,6 +201,11 @@ def test_documents_are_read_while_programs_of_others_are_solved(
 
     with fake.model.register_forward_pre_hook(before_pass):
         found = measurement.measure(
-            fake, documents, positions=draw_positions(documents, None, 3), batch_size=1, threads=1
+            fake,
+            documents,
+            positions=draw_positions(documents, None, 3),
+            basis_sizes=(6,),
+            batch_size=1,
+            threads=1,
         )
     assert len(found) == 6
