@@ -13,11 +13,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import generation, growth, programs, queue, report, scoring, whole
+from benchmarks import accelerator, generation, growth, programs, queue, report, scoring, whole
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
-SECTIONS = ("programs", "whole", "growth", "generation", "queue", "scoring", "report")
+SECTIONS = ("programs", "whole", "growth", "generation", "accelerator", "queue", "scoring", "report")
 
 
 def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
@@ -29,6 +29,8 @@ def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[
         yield from growth.measure(contexts, folder)
     if "generation" in sections:
         yield from generation.measure()
+    if "accelerator" in sections:
+        yield from accelerator.measure()
     if "queue" in sections:
         yield from queue.measure()
     if "scoring" in sections:

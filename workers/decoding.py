@@ -37,7 +37,7 @@ class ModelDecoder:
 
     @torch.inference_mode()
     def step(self, rule: Rule, uniforms: FloatArray, *, max_tries: int, threads: int | None) -> Draft:
-        if self.model.device.type == "cuda":
+        if _has_own_clock(self.model.device):
             return self._step_by_device_clock(rule, uniforms, max_tries, threads)
         with self.clock.timed("forward"):
             logits = self._forward()
@@ -68,6 +68,10 @@ class ModelDecoder:
             tokens = tokens[staying]
             self.cache.batch_select_indices(torch.from_numpy(staying))
         self.inputs = self.lane.send(tokens[:, None])
+
+
+def _has_own_clock(device: torch.device) -> bool:
+    return device.type == "cuda"
 
 
 class _HostTimed:

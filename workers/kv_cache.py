@@ -64,6 +64,11 @@ def make_cache(model: PreTrainedModel, capacity: int) -> Cache:
     return cache
 
 
+def cache_bytes(layers: int, width: int, rows: int, tokens: int, number_bytes: int = 4) -> int:
+    """The memory for keys and values of one batch; `width` is heads times their width."""
+    return 2 * layers * width * rows * tokens * number_bytes
+
+
 def _room(states: torch.Tensor, capacity: int) -> torch.Tensor:
     batch, heads, _, width = states.shape
     return states.new_empty((batch, heads, capacity, width))

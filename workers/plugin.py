@@ -5,8 +5,8 @@
     output = model.generate(**inputs, max_new_tokens=40, custom_generate=sampler)
 
 The decoding loop stays transformers' own: caches, stopping, padding, streaming and what is returned are left
-to it. A last logits processor draws a token with `bat.sample` and makes every other token impossible, and the
-loop is told to take the most likely one.
+to it. A last logits processor draws a token with `bat.sample`, whose first half runs on the device of the
+model, and makes every other token impossible. The loop is told to take the most likely one.
 """
 
 from __future__ import annotations

@@ -11,9 +11,13 @@ from pathlib import Path
 
 from bat.errors import BatError
 from harness.doctor.findings import Check, Finding, Health, is_writable, nearest
+from harness.words import counted
 
 _LEAST_MEMORY = 2e9  # bytes: two copies of the demo model in float32
 _LEAST_ROOM = 2e9  # bytes for the cache: 0.5 GB for the demo model, the rest for bases and features
+
+_LARGEST_WEIGHTS = 6.2e9  # bytes: GPT-2 XL in float32
+_USABLE_SHARE = 0.92  # of a GPU's memory; the rest is its driver's, and what falls between allocations
 
 # The critical threshold of token 0 in the paper's example with three tokens.
 _EXAMPLE_ANSWER = 0.4250489
@@ -47,6 +51,9 @@ def gpus() -> Iterable[Finding]:
     """The GPUs that torch can use."""
     import torch
 
+    from workers.kv_cache import cache_bytes
+
+    batch = cache_bytes(layers=48, width=1600, rows=64, tokens=35 + 256)
     build = f"torch {torch.__version__}"
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):
@@ -54,6 +61,7 @@ def gpus() -> Iterable[Finding]:
             memory_size = f"{properties.total_memory / 1e9:.0f} GB"
             text = f"{properties.name}, {memory_size}, CUDA {torch.version.cuda}, {build}"
             yield Finding(f"GPU {index}", Health.OK, text)
+            yield _room_for_batches(index, properties.total_memory, batch)
     elif shutil.which("nvidia-smi") or Path("/proc/driver/nvidia").exists():
         advice = "Install a CUDA build of torch: https://pytorch.org/get-started/locally"
         if torch.version.cuda is not None:
@@ -61,6 +69,23 @@ def gpus() -> Iterable[Finding]:
         yield Finding("GPU", Health.WARN, f"{build} cannot use the GPU of this machine", advice)
     else:
         yield Finding("GPU", Health.OK, f"none; models run on the CPU ({build})")
+
+
+def _room_for_batches(index: int, memory_bytes: int, batch: int) -> Finding:
+    """How many batches of the paper's largest model a GPU has memory for; a worker keeps two in flight."""
+    room = int(max(0.0, memory_bytes * _USABLE_SHARE - _LARGEST_WEIGHTS) // batch)
+    batches = counted(room, "batch", "batches")
+    text = (
+        f"room for {batches} of GPT-2 XL in flight: {_LARGEST_WEIGHTS / 1e9:.1f} GB of weights, "
+        f"{batch / 1e9:.1f} GB of keys and values for 64 texts of 35 + 256 tokens"
+    )
+    if room >= 2:
+        return Finding(f"GPU {index} memory", Health.OK, text)
+    smaller = "Use smaller batches (generation.batch_size) or bfloat16 for models of this size."
+    fewer = (
+        "Set resources.batches_in_flight: 1 for such models; workers do so themselves when memory runs out."
+    )
+    return Finding(f"GPU {index} memory", Health.WARN, text, fewer if room == 1 else smaller)
 
 
 def solver_check(name: str) -> Check:

@@ -145,8 +145,34 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     card = SimpleNamespace(name="A100", total_memory=80e9)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: card)
-    assert [finding.name for finding in machine.gpus()] == ["GPU 0", "GPU 1"]
-    assert all("A100, 80 GB" in finding.text for finding in machine.gpus())
+    findings = list(machine.gpus())
+    assert [finding.name for finding in findings] == ["GPU 0", "GPU 0 memory", "GPU 1", "GPU 1 memory"]
+    assert all("A100, 80 GB" in finding.text for finding in findings[::2])
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "room", "health", "advice"),
+    [
+        (80, "5 batches", Health.OK, ""),
+        (24, "1 batch ", Health.WARN, "Set resources.batches_in_flight: 1"),
+        (12, "0 batches", Health.WARN, "Use smaller batches (generation.batch_size)"),
+    ],
+)
+def test_memory_for_batches_in_flight(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, room: str, health: Health, advice: str
+) -> None:
+    import torch
+
+    card = SimpleNamespace(name="a card", total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: card)
+    _, finding = machine.gpus()
+    assert finding.health is health
+    assert finding.text.startswith(
+        f"room for {room.strip()} of GPT-2 XL in flight: 6.2 GB of weights, 11.4 GB"
+    )
+    assert finding.advice.startswith(advice)
 
 
 def test_databases(tmp_path: Path) -> None:

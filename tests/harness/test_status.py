@@ -23,6 +23,7 @@ from harness.words import counted, duration
 from tests.harness import stores
 from tests.harness.store import examples
 from tests.harness.stores import run_command
+from workers.time_use import TimeUse
 
 # Of a process on this machine that cannot be there: numbers of processes are smaller.
 DEAD = f"{socket.gethostname()}:{2**30}:aa"
@@ -194,6 +195,22 @@ def test_every_worker_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("node:9", "generate", "-", "-", "0.0", "-"),
         ("node:8", "-", "-", "2", "2.0", "-"),
     ]
+
+
+def test_whether_the_model_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address, run_id = stores.planned(tmp_path)
+    use = TimeUse(forward=60.0, propose=10.0, settle=50.0, waiting=30.0, batches_in_flight=2)
+    with stores.open_again(address) as store:
+        leases = store.claim("one:1:aa", 4, 600.0, run_id)
+        completions = [(lease, examples.result_of(lease)) for lease in leases]
+        store.complete_many(completions, {leases[0].job_key: use.to_json(), leases[1].job_key: use.to_json()})
+    assert look(capsys, address)["time_use"] == [
+        {"kind": "measure", **TimeUse(120.0, 20.0, 100.0, 60.0, 2).to_json()}
+    ]
+    lines = run_command(capsys, "status", "--db", address).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("time of workers"))
+    assert lines[start].split("  ")[0] == "time of workers"
+    assert lines[start + 2].split() == ["measure", "60%", "10%", "30%", "1", "min", "40", "s", "2"]
 
 
 def test_a_driver_without_leases_is_there_all_the_same(

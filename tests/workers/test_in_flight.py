@@ -12,13 +12,18 @@ import pytest
 import torch
 
 import bat
+from bat import sampling
 from bat.arrays import IntArray
+from bat.lanes import Lane
+from bat.rules import Rule
+from bat.tensor_proposals import TensorDraft
 from tests.workers.test_generation import bits, openings, settings
-from workers import models
+from workers import decoding, measurement, models
 from workers.decoding import Decoder, ModelDecoder
 from workers.devices import check_batches_in_flight
 from workers.generation import generate
 from workers.models import LanguageModel
+from workers.plugin import RuleSampler
 from workers.positions import TokenizedDocument, draw_positions
 from workers.requests import GenerateRequest, MeasureRequest, ModelRequest
 from workers.time_use import Clock
@@ -169,9 +174,97 @@ def test_a_worker_says_what_its_time_was_spent_on() -> None:
     assert use.waiting == pytest.approx(max(0.0, answer.seconds - use.forward - use.propose))
     documents = (TokenizedDocument("a", np.arange(60) % 250),)
     measured = worker.answer(
-        MeasureRequest(ModelRequest(NAME), documents, draw_positions(documents, None, 3))
+        MeasureRequest(ModelRequest(NAME), documents, draw_positions(documents, None, 3), (6,))
     )
     assert measured.time_use is not None
     assert measured.time_use.forward > 0.0
     assert measured.time_use.settle > 0.0
     assert measured.time_use.propose == 0.0
+
+
+def test_documents_are_read_while_programs_of_others_are_solved(
+    fake: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs of the first batch wait until the model has begun to read the second."""
+    began = threading.Semaphore(0)
+    real = measurement.measure_rows
+
+    def look(*rows: Any) -> Any:
+        assert began.acquire(timeout=60), "the next batch was not read while programs were open"
+        began.release()
+        return real(*rows)
+
+    monkeypatch.setattr(measurement, "measure_rows", look)
+    documents = [TokenizedDocument(f"{name}", np.arange(60) % 250) for name in range(2)]
+    passes = 0
+
+    def before_pass(*_: Any) -> None:
+        nonlocal passes
+        passes += 1
+        if passes == 2:
+            began.release()
+
+    with fake.model.register_forward_pre_hook(before_pass):
+        found = measurement.measure(
+            fake,
+            documents,
+            positions=draw_positions(documents, None, 3),
+            basis_sizes=(6,),
+            batch_size=1,
+            threads=1,
+        )
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("rule", ["eta=0.05", "ba-eta=0.1", "typical=0.8", "greedy"])
+def test_proposals_made_on_a_device_write_the_same_texts(
+    fake: LanguageModel, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    """The half that runs on devices, here on the CPU, in the loop and in transformers' own."""
+    shard, chosen = openings(8), settings(rule)
+    expected = [generation.token_ids.tolist() for generation in generate(fake, shard, chosen)]
+    begun: list[str] = []
+
+    def begin(logits: torch.Tensor, rule: Rule, uniforms: Any, *, max_tries: int, threads: int | None) -> Any:
+        begun.append(rule.name)
+        return TensorDraft(logits, rule, uniforms, max_tries, Lane(logits.device))
+
+    sampler = RuleSampler(fake, rule, constraints=6, seed=0)
+    prompt = torch.tensor([shard[0].token_ids])
+    drawn = fake.model.generate(prompt, max_new_tokens=6, custom_generate=sampler)
+    monkeypatch.setattr(decoding, "begin", begin)
+    monkeypatch.setattr(sampling, "propose", lambda *args, **named: begin(*args, **named).collect())
+    found = generate(fake, shard, chosen, batches_in_flight=2)
+    assert [generation.token_ids.tolist() for generation in found] == expected
+    again = fake.model.generate(prompt, max_new_tokens=6, custom_generate=sampler)
+    assert again.tolist() == drawn.tolist()
+    assert len(begun) > 12
+
+
+class Mark:
+    """An event of a device whose clock is at two milliseconds more each time it is looked at."""
+
+    milliseconds = 0.0
+
+    def __init__(self, enable_timing: bool) -> None:
+        assert enable_timing
+
+    def record(self) -> None:
+        Mark.milliseconds += 2.0
+        self.at = Mark.milliseconds
+
+    def synchronize(self) -> None: ...
+
+    def elapsed_time(self, later: Mark) -> float:
+        return later.at - self.at
+
+
+def test_a_gpu_is_timed_by_its_own_clock(fake: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "Event", Mark)
+    monkeypatch.setattr(decoding, "_has_own_clock", lambda device: True)
+    clock = Clock()
+    [found] = generate(fake, openings(1), settings("ba-eta=0.1"), clock=clock)
+    use = clock.read(seconds=1.0)
+    assert use is not None
+    assert use.forward == pytest.approx(0.002 * len(found.trace))
+    assert use.propose == pytest.approx(0.002 * len(found.trace))

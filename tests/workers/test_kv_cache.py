@@ -8,7 +8,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicSlidingWindowLayer
 
 from tests.workers import tiny_models
-from workers.kv_cache import FilledLayer, make_cache
+from workers.kv_cache import FilledLayer, cache_bytes, make_cache
 from workers.models import load
 
 
@@ -55,3 +55,11 @@ def test_says_when_it_is_full() -> None:
     model = tiny_models.gpt2()
     with pytest.raises(RuntimeError, match="made for 3 tokens and got 4"), torch.inference_mode():
         model(input_ids=torch.zeros((1, 4), dtype=torch.long), past_key_values=make_cache(model, 3))
+
+
+def test_the_memory_of_a_batch() -> None:
+    model = load("fake:v=300,d=16,layers=2", device="cpu").model
+    cache = make_cache(model, 12)
+    logits_of_steps(model, cache, [[0, 1, 2, 3, 4]])
+    rooms = [room for layer in cache.layers for room in (layer._key_room, layer._value_room)]
+    assert sum(room.numel() * room.element_size() for room in rooms) == cache_bytes(2, 16, 5, 12)

@@ -43,6 +43,7 @@ def test_the_reference_says_what_enters_an_identity() -> None:
     } == {
         "num_cpus",
         "num_gpus",
+        "batches_in_flight",
         "workers",
         "lease_seconds",
         "max_attempts",

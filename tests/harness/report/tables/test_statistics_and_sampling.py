@@ -12,6 +12,7 @@ from harness.report.tables.sampling import sampling
 from harness.report.tables.statistics import statistics
 from harness.scoring.differences import difference
 from tests.harness.report.made_results import STATISTICS, make_results, make_sources, stored, sweep
+from workers.time_use import TimeUse
 
 
 def test_human_text_comes_first_and_differences_to_it_are_paired() -> None:
@@ -74,6 +75,19 @@ def test_shares_and_counts_of_sampling() -> None:
     assert cells["pivots per program"].text == "30.0"
 
 
+def test_the_share_of_time_in_which_the_model_waited() -> None:
+    use = TimeUse(forward=6.0, propose=1.0, settle=5.0, waiting=3.0, batches_in_flight=2)
+    sources = replace(make_sources(make_results()), cost=lambda result: Cost(1000, 1.0, use))
+    (table,) = sampling(sources)
+    assert isinstance(table, Table)
+    cell = dict(zip(table.columns[1:], table.rows[0].cells, strict=True))["model waits"]
+    assert (cell.text, cell.value) == ("30%", 0.3)
+    assert cell.how == (
+        "3 of 10 seconds; 6 were forward passes and 1 proposals, and settling took 5, with up to 2 batches "
+        "in flight"
+    )
+
+
 def test_both_fallbacks_are_added_resampling_by_resampling() -> None:
     results = make_results()
     seed = results.results[0].seeds[0]
@@ -105,7 +119,7 @@ def test_what_is_not_known_or_not_defined() -> None:
     assert cells["solver ms per token"] == Cell("")
     (table,) = sampling(replace(sources, cost=lambda result: Cost(0, 0.0)))
     assert isinstance(table, Table)
-    assert table.rows[0].cells[-1].text == "not defined"
+    assert [cell.text for cell in table.rows[0].cells[-2:]] == ["not defined", ""]
     (missing,) = sampling(make_sources(make_results(statistics={"length": 1.0})))
     assert isinstance(missing, Missing)
 
