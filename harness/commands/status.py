@@ -18,6 +18,7 @@ from harness.commands.runs import list_ as list_runs
 
 if TYPE_CHECKING:
     from harness.status.run_status import RunStatus
+    from harness.store import Reader
 
 
 def status(

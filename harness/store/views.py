@@ -90,8 +90,8 @@ PROGRESS = View(
 ATTEMPTS = View(
     "attempts_view",
     "One try at a job of a run: by whom, how long, how it ended, with what error, and how the worker spent "
-    "its time: in `settle_seconds` the host solved programs, in `waiting_seconds` the model had nothing to do. "
-    "Runs that share the job share the attempt: each has a row for it.",
+    "its time: in `settle_seconds` the host solved programs, in `waiting_seconds` the model had nothing to "
+    "do. Runs that share the job share the attempt: each has a row for it.",
     f"""
     SELECT runs.id AS run_id, runs.name AS run, jobs.id AS job, jobs.kind, jobs.model,{_SETTING},
            attempts.number, attempts.owner, attempts.worker, attempts.outcome, attempts.error,
