@@ -3,16 +3,20 @@
 This package has the database, the Ray driver, the reports and the command line. `workers` runs the models,
 and `bat` makes the sampling decisions.
 
-load_sweep      a sweep from a YAML file or a mapping, checked
-plan_sweep      its jobs, and how much work is left
-run_sweep       run it, or resume it; Stop ends it early
-list_runs       the runs of a database
-get_status      how a run stands
-rename_run, tag_run, untag_run, delete_run, diff_runs    keep runs in order
-merge_databases bring the results of one database into another
-retry_failed    put failed jobs back into the queue
-open_results    scores, texts, tokens and human text as pandas DataFrames
-write_report    tables and figures as files
+load_sweep       a sweep from a YAML file or a mapping, checked
+plan_sweep       its jobs, and how much work is left
+run_sweep        run it, or resume it; Stop ends it early
+list_runs        the runs of a database
+get_status       how a run stands
+retry_failed     put failed jobs back into the queue
+rename_run       give a run another name
+tag_run          add tags to a run
+untag_run        remove tags from a run
+delete_run       delete a run, and the results that no other run uses
+diff_runs        in what two runs differ
+merge_databases  bring the results of one database into another
+open_results     scores, texts, tokens and human text as pandas DataFrames
+write_report     tables and figures as files
 
 Every error that a user can mend is a BatError with one sentence. `docs/notebook.md` has a worked example.
 A name is imported from its module when it is first used, so `import harness` is quick.

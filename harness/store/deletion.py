@@ -15,31 +15,27 @@ from sqlalchemy.orm import aliased
 
 from harness.store import runs
 from harness.store.records import Deletion, JobState
+from harness.store.results import RESULT_TABLES
 from harness.store.tables import (
     AttemptRow,
-    FeatureRow,
     GenerationRow,
     InstanceJobRow,
     InstanceRow,
     JobNeedRow,
     JobRow,
-    MeasurementRow,
-    MeasurementThresholdRow,
     PrefixRow,
     PrefixSetRow,
     ResolutionJobRow,
     ResolutionRow,
     RunJobRow,
     RunRow,
-    ScoreRow,
-    TokenTraceRow,
 )
 
 _BATCH = 50  # jobs; the texts of one have some megabytes of traces
 
 # All rows that refer to jobs, those that refer to others of them first.
 _OF_JOBS: tuple[Any, ...] = (
-    *(TokenTraceRow, GenerationRow, MeasurementThresholdRow, MeasurementRow, FeatureRow, ScoreRow),
+    *reversed(RESULT_TABLES),
     *(AttemptRow, InstanceJobRow, ResolutionJobRow, RunJobRow),
 )
 

@@ -25,35 +25,16 @@ from harness.store.hashing import result_hash
 from harness.store.plans import lock_plans
 from harness.store.reader import Reader
 from harness.store.records import AttemptOutcome, JobState
+from harness.store.results import RESULT_TABLES
 from harness.store.statements import add_rows, find_keys
 from harness.store.store import Store
-from harness.store.tables import (
-    AttemptRow,
-    Base,
-    FeatureRow,
-    GenerationRow,
-    JobNeedRow,
-    JobRow,
-    MeasurementRow,
-    MeasurementThresholdRow,
-    PrefixRow,
-    PrefixSetRow,
-    RunRow,
-    ScoreRow,
-    TokenTraceRow,
-)
+from harness.store.tables import AttemptRow, JobNeedRow, JobRow, PrefixRow, PrefixSetRow, RunRow
 
 # Called with the title and the size of each step; returns a function to call with the amount done.
 StepProgress = Callable[[str, int], Callable[[int], None]]
 
 _JOBS = 16  # in a transaction: the texts of one have some megabytes of traces
 _PREFIXES = 500  # in a statement
-
-# In the order of their references.
-_RESULTS: tuple[type[Base], ...] = (
-    *(GenerationRow, TokenTraceRow, MeasurementRow, MeasurementThresholdRow),
-    *(FeatureRow, ScoreRow),
-)
 
 
 @dataclass
@@ -175,7 +156,7 @@ class _Merge:
             self.counts.differing.append(row.id)
 
     def _add_results(self, connection: Connection, keys: dict[int, int]) -> None:
-        for table in _RESULTS if keys else ():
+        for table in RESULT_TABLES if keys else ():
             columns = table.__table__.columns
             rows = select(*columns).where(columns["job_key"].in_(keys))
             streamed = rows.execution_options(yield_per=_PREFIXES)

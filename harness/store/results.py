@@ -23,6 +23,12 @@ from harness.store.tables import (
 )
 from workers.measurement_record import Measurement, Thresholds
 
+# In the order of their references: traces refer to generations, and thresholds to measurements.
+RESULT_TABLES: tuple[type[Base], ...] = (
+    *(GenerationRow, TokenTraceRow, MeasurementRow, MeasurementThresholdRow),
+    *(FeatureRow, ScoreRow),
+)
+
 TableRows = dict[type[Base], list[dict[str, Any]]]
 
 # Columns in the order of the workers' records, which have the same names.
@@ -41,14 +47,7 @@ def write(connection: Connection, results: Mapping[int, Rows]) -> None:
     sets = _prefix_set_keys(
         connection, {rows.prefix_set_id for rows in results.values() if isinstance(rows, GenerationRows)}
     )
-    # In this order, because traces refer to generations and thresholds to measurements.
-    tables: TableRows = {
-        table: []
-        for table in (
-            *(GenerationRow, TokenTraceRow, MeasurementRow, MeasurementThresholdRow),
-            *(FeatureRow, ScoreRow),
-        )
-    }
+    tables: TableRows = {table: [] for table in RESULT_TABLES}
     for key, result in results.items():
         match result:
             case GenerationRows():

@@ -80,8 +80,8 @@ def columns(table: Path) -> set[str]:
 def _check_identities(jobs: list[dict[str, Any]]) -> None:
     """Every job names the plug-ins that its result depends on, with their versions, and no other."""
     package = {"distribution": "my-sampling", "version": "1.2.0"}
-    specs = [(job["kind"], job["method"], json.loads(job["spec"])) for job in jobs]
-    by_rule = {method: spec["plugins"] for kind, method, spec in specs if kind == "generate"}
+    specs = [(job["kind"], job["rule"], json.loads(job["spec"])) for job in jobs]
+    by_rule = {rule: spec["plugins"] for kind, rule, spec in specs if kind == "generate"}
     assert by_rule["top-a"] == {"rule": package}
     assert by_rule["ba-top-a"] == {"rule": package, "solver": package}
     assert by_rule["loose:TopB"]["rule"]["module"] == "loose"
@@ -102,7 +102,7 @@ def test_a_sweep_with_a_plugin_runs_and_is_reported(site: Path, tmp_path: Path) 
     settings = query(site, db, "SELECT DISTINCT method, rule FROM generations_view ORDER BY method")
     rules = [(row["method"], row["rule"]) for row in settings]
     assert rules == [("ba-top-a", "ba-top-a"), ("top-a", "top-a"), ("trial", "loose:TopB")]
-    _check_identities(query(site, db, "SELECT kind, method, spec FROM jobs_view"))
+    _check_identities(query(site, db, "SELECT kind, rule, spec FROM jobs_view"))
     scores = query(site, db, "SELECT * FROM scores_view")
     assert {"longest-run", "length", "mauve"} <= {row["name"] for row in scores}
     assert all(row["value"] >= 1.0 for row in scores if row["name"] == "longest-run")
