@@ -46,7 +46,7 @@ def picture_of_eta_sweep(table: Table) -> Picture | None:
         for label, column in (("eta", "MAUVE of eta"), ("ba-eta", "MAUVE of BA-eta"))
         if (line := _line(table, label, column, [float(row.label) for row in table.rows]))
     ]
-    return replace(eta_sweep(lines, name=f"figure-{table.name}"), paper=table.paper) if lines else None
+    return _beside(table, eta_sweep(lines, name=f"figure-{table.name}")) if lines else None
 
 
 def picture_of_constraints(table: Table) -> Picture | None:
@@ -55,7 +55,12 @@ def picture_of_constraints(table: Table) -> Picture | None:
     line = _line(table, table.title.split(", ")[1], "MAUVE", constraints)
     if line is None:
         return None
-    return replace(constraints_sweep([line], name=f"figure-{table.name}"), paper=table.paper)
+    return _beside(table, constraints_sweep([line], name=f"figure-{table.name}"))
+
+
+def _beside(table: Table, picture: Picture) -> Picture:
+    """A picture with what the title of its table says about the model and the runs."""
+    return replace(picture, title=table.title, paper=table.paper)
 
 
 def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:

@@ -33,7 +33,8 @@ def summarize(reader: Reader, results: Results, tables: Sequence[Table]) -> str:
 
 def _what_was_compared(reader: Reader, results: Results) -> str:
     if not results.results:
-        return "Human text was measured; no texts were generated."
+        texts = "no texts have been scored yet" if results.unfinished else "no texts were generated"
+        return f"Human text was measured; {texts}."
     own = [result for result in results.results if not result.is_imported]
     models = ", ".join(dict.fromkeys(result.model for result in own))
     settings = {(result.model, result.label) for result in own}

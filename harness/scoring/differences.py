@@ -15,7 +15,7 @@ import numpy as np
 from harness.scoring.estimates import Estimate, Interval, Spread, is_defined, spread_of
 from harness.scoring.resampling import FloatArray
 from harness.scoring.scores import StoredScore
-from harness.scoring.summarize import is_share
+from harness.scoring.summarize import is_point, is_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,17 @@ def _minus(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def _independent(left: Spread, right: Spread) -> tuple[Interval, ...]:
-    """The intervals that both sides have: the squares of their half-widths add up."""
+    """The intervals that both sides have: the squares of their half-widths add up.
+
+    Sides that do not vary in this sample have none: that says nothing about other prefixes.
+    """
     value = left.value - right.value
     by_source = {interval.source: interval for interval in right.intervals()}
     intervals = []
     for one in left.intervals():
         other = by_source.get(one.source)
-        if other is not None:
-            reach = math.hypot(one.half_width, other.half_width)
+        reach = 0.0 if other is None else math.hypot(one.half_width, other.half_width)
+        if other is not None and not is_point(-reach, reach):
             intervals.append(Interval(one.source, value - reach, value + reach, min(one.count, other.count)))
     return tuple(intervals)
 

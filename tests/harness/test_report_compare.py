@@ -118,6 +118,10 @@ def test_runs_on_other_prefixes_are_compared_without_pairs_and_that_is_said(
         said = " ".join(text.split())
         assert "one and two continue different prefixes, so these differences are not paired" in said
         assert "MAUVE also depends on the number of texts, 6 and 5" in said
+    with open(tmp_path / "r" / "tables" / "compare.csv", newline="") as file:
+        compared = list(csv.DictReader(file))
+    assert {row["row"] for row in compared} == {"one: tight (eta=0.01) minus two"}
+    assert "sign test" not in {row["column"] for row in compared}  # it needs pairs
     with open(tmp_path / "r" / "tables" / "comparison.csv", newline="") as file:
         rows = {row["row"] for row in csv.DictReader(file)}
     assert rows >= {"one: tight (eta=0.01)", "two: tight (eta=0.01)", "one: twin (eta=0.01)"}

@@ -62,15 +62,18 @@ def comparison_table(comparison: Comparison, name: str) -> Table:
     """What a user asked to compare, pair by pair."""
     pairs = comparison.pairs
     others = _others(pairs, ("perplexity", "seq-rep-4", "distinct-2", "length"))
-    rows, notes = difference_rows(pairs, others)
     unpaired = [pair for pair in pairs if pair[0].prefix_set != pair[1].prefix_set]
+    paired = "paired by prefix" if not unpaired else "not paired where noted"
+    sign_test = len(unpaired) < len(pairs)
+    if not sign_test:
+        paired = "not paired"
+    rows, notes = difference_rows(pairs, others, sign_test=sign_test)
     return Table(
         name=name,
         title=f"{comparison.first} against {comparison.second}",
-        caption=f"{comparison.first} minus {comparison.second}, "
-        f"{'paired by prefix' if not unpaired else 'not paired where noted'}, with 95% intervals. MAUVE is "
-        f"times 100. {_SIGN_TEST}",
-        columns=("pair", "MAUVE", "sign test", *others),
+        caption=f"{comparison.first} minus {comparison.second}, {paired}, with 95% intervals. MAUVE is times "
+        f"100.{f' {_SIGN_TEST}' if sign_test else ''}",
+        columns=("pair", "MAUVE", *(("sign test",) if sign_test else ()), *others),
         rows=rows,
         notes=(*notes, *dict.fromkeys(map(_why_unpaired, unpaired))),
     )
@@ -103,9 +106,15 @@ _SIDES: tuple[Callable[[Result], str], ...] = (lambda result: result.model, lamb
 
 
 def _told_from(result: Result, other: Result, *, with_run: bool = False) -> str:
-    """The label of one side of a pair, after what distinguishes it from the other side."""
+    """The label of one side of a pair, after what distinguishes it from the other side.
+
+    With the run, that alone is enough if both have the same label.
+    """
     getters = ((lambda each: each.origin), *_SIDES) if with_run else _SIDES
-    return joined([get(result) for get in getters if get(result) != get(other)], result.label)
+    origin = [get(result) for get in getters if get(result) != get(other)]
+    if with_run and origin and result.label == other.label:
+        return ", ".join(origin)
+    return joined(origin, result.label)
 
 
 def _others(pairs: Sequence[Pair], names: Sequence[str]) -> list[str]:

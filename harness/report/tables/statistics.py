@@ -107,9 +107,12 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
     if "perplexity" in scores and any("perplexity" in human.scores for human in scored.values()):
         columns.insert(1, _TO_HUMAN)
     splits = {result.prefix_set: result.split for result in results}
+    runs = {each.prefix_set: f"{each.origin}: " if each.of_several_runs else "" for each in results}
     rows = [
         Row(
-            "human" if len(scored) == 1 else f"human, {splits[prefix_set]} {prefix_set[:6]}",
+            "human"
+            if len(scored) == 1
+            else f"{runs[prefix_set]}human, {splits[prefix_set]} {prefix_set[:6]}",
             tuple(_human_cell(human, column) for column in columns),
         )
         for prefix_set, human in scored.items()

@@ -129,6 +129,8 @@ def test_texts_of_different_prefixes_are_not_paired_and_the_words_say_so() -> No
         # The intervals of the sides may be cut at 0 and 1, so their widths are at most those added up.
         assert (high - low) / 2 >= reach - 1e-12
         assert (high + low) / 2 == pytest.approx(found.value)
+    still = [stored("looping", 0.0, resampled=[0.0] * 9)]
+    assert difference(still, still, paired=False).main is None  # not varying here says nothing about others
     assert "over resampled prefixes, not paired" in words(found, first="a", second="b")
     assert difference(second, first, paired=False).reversed() == found
 
