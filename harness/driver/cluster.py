@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import ray
 from ray._private import ray_constants
@@ -45,7 +45,9 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
         return
     _check_reachable(address)
     environment = {"py_modules": [str(folder) for folder in _packages()]} if ship_code else None
-    local = {"include_dashboard": False, "_node_ip_address": _LOOPBACK} if address == "local" else {}
+    local: dict[str, Any] = {}
+    if address == "local":
+        local = {"include_dashboard": False, "_node_ip_address": _LOOPBACK}
     try:
         with _own_signals(), _loopback_only() if local else contextlib.nullcontext():
             ray.init(

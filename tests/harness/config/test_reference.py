@@ -45,6 +45,7 @@ def test_the_reference_says_what_enters_an_identity() -> None:
         "num_gpus",
         "workers",
         "lease_seconds",
+        "database_patience_seconds",
         "max_attempts",
     }
     assert {where for where, group in enters.items() if group == "run"} == {
