@@ -45,7 +45,8 @@ def measure() -> Iterator[Figure]:
         yield Figure(group, name, statistics.median(run[column] for run in runs), "s", "in a new process")
     share = statistics.median(sum(phases.values()) / (first + second) for phases, first, second in runs)
     name = "whole, relative to both parts one after the other"
-    yield Figure(group, name, share, "times", "", "<= 0.9 times", share <= 0.9)
+    # No target: where the cores are busy, nothing is gained by doing both at once.
+    yield Figure(group, name, share, "times")
 
 
 def _run_alone(script: str) -> None:
