@@ -13,19 +13,22 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accelerator, generation, growth, programs, queue, report, scoring, whole
+from benchmarks import accelerator, generation, growth, programs, queue, report, scoring, startup, whole
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
-SECTIONS = ("programs", "whole", "growth", "generation", "accelerator", "queue", "scoring", "report")
+SECTIONS = (
+    "programs", "whole", "growth", "generation", "accelerator", "queue", "startup", "scoring", "report"
+)  # fmt: skip
+WITH_CONTEXTS = {"programs", "whole", "growth"}
 
 
-def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
-    if "programs" in sections:
+def _figures(contexts: Contexts | None, sections: list[str], folder: Path) -> Iterator[Figure]:
+    if contexts is not None and "programs" in sections:
         yield from programs.measure(contexts)
-    if "whole" in sections:
+    if contexts is not None and "whole" in sections:
         yield from whole.measure(contexts)
-    if "growth" in sections:
+    if contexts is not None and "growth" in sections:
         yield from growth.measure(contexts, folder)
     if "generation" in sections:
         yield from generation.measure()
@@ -33,6 +36,8 @@ def _figures(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[
         yield from accelerator.measure()
     if "queue" in sections:
         yield from queue.measure()
+    if "startup" in sections:
+        yield from startup.measure()
     if "scoring" in sections:
         yield from scoring.measure()
     if "report" in sections:
@@ -55,8 +60,10 @@ def main() -> int:
             parser.error(f"SECTION must be one of {', '.join(SECTIONS)}; got {section!r}")
     arguments.output.mkdir(parents=True, exist_ok=True)
     console = Console(width=None if sys.stdout.isatty() else 130)
-    console.print("Preparing contexts: SmolLM2-135M-Instruct over human news text")
-    contexts = load_contexts()
+    contexts = None
+    if WITH_CONTEXTS.intersection(sections):
+        console.print("Preparing contexts: SmolLM2-135M-Instruct over human news text")
+        contexts = load_contexts()
     figures: list[Figure] = []
     for figure in _figures(contexts, sections, arguments.output):
         figures.append(figure)

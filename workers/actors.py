@@ -18,7 +18,7 @@ from workers import executor
 if TYPE_CHECKING:  # brings in torch, which the driver need not wait for before it starts actors
     from workers.requests import Request
 
-cloudpickle.register_pickle_by_value(executor)
+cloudpickle.register_pickle_by_value(executor)  # type: ignore[no-untyped-call]
 
 
 def start_worker(

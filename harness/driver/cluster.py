@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import ray
 from ray._private import ray_constants
@@ -24,7 +24,12 @@ from harness.driver.ray_pool import ClusterError, RayPool
 from harness.words import without_colours
 
 _SECONDS_TO_REACH = 10.0
-_LOOPBACK = "127.0.0.1"
+_OPTIONS_OF_LOCAL: dict[str, Any] = {
+    "include_dashboard": False,
+    "_node_ip_address": "127.0.0.1",
+    # Ray starts workers with a niceness of 15, so that beside other programs they hardly get to run.
+    "_system_config": {"worker_niceness": 0},
+}
 _START = "Start one with `ray start --head`, or use --address local."
 _FORM = "An address is local, auto, HOST:6379 or ray://HOST:10001."
 _ADMISSION = (
@@ -45,7 +50,7 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
         return
     _check_reachable(address)
     environment = {"py_modules": [str(folder) for folder in _packages()]} if ship_code else None
-    local = {"include_dashboard": False, "_node_ip_address": _LOOPBACK} if address == "local" else {}
+    local = _OPTIONS_OF_LOCAL if address == "local" else {}
     try:
         with _own_signals(), _loopback_only() if local else contextlib.nullcontext():
             ray.init(

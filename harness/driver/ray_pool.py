@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # brings in torch; the driver imports it while the actors sta
 _ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
 
 # The function that explains failed imports must not be imported for that.
-cloudpickle.register_pickle_by_value(clashes)
+cloudpickle.register_pickle_by_value(clashes)  # type: ignore[no-untyped-call]
 
 _MAX_FAILED_STARTS = 3  # in a row, of one worker
 _SECONDS_UNTIL_NOTE = 30.0

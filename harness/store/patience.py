@@ -44,7 +44,7 @@ class _Patient:
         self._store, self._seconds = store, seconds
         self._note, self._on_return = note, on_return
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:  # so that it passes for the store that it stands for
         return type(self._store)
 

@@ -46,6 +46,7 @@ def test_the_reference_says_what_enters_an_identity() -> None:
         "batches_in_flight",
         "workers",
         "lease_seconds",
+        "database_patience_seconds",
         "max_attempts",
     }
     assert {where for where, group in enters.items() if group == "run"} == {
