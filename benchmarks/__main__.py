@@ -7,47 +7,79 @@ import dataclasses
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import accelerator, generation, growth, programs, queue, report, scoring, startup, whole
+from benchmarks import (
+    accelerator,
+    generation,
+    growth,
+    large_queue,
+    programs,
+    queue,
+    report,
+    scoring,
+    startup,
+    whole,
+)
 from benchmarks.contexts import Contexts, load_contexts
 from benchmarks.record import Figure
 
 SECTIONS = (
-    "programs", "whole", "growth", "generation", "accelerator", "queue", "startup", "scoring", "report"
-)  # fmt: skip
-WITH_CONTEXTS = {"programs", "whole", "growth"}
+    *("programs", "whole", "growth", "generation", "accelerator"),
+    *("queue", "startup", "scoring", "report"),
+)
+ON_REQUEST = ("soak",)  # takes as long as it is asked to
+_WITH_CONTEXTS = ("programs", "whole", "growth")
 
 
-def _figures(contexts: Contexts | None, sections: list[str], folder: Path) -> Iterator[Figure]:
-    if contexts is not None and "programs" in sections:
-        yield from programs.measure(contexts)
-    if contexts is not None and "whole" in sections:
-        yield from whole.measure(contexts)
-    if contexts is not None and "growth" in sections:
-        yield from growth.measure(contexts, folder)
+def _figures(
+    sections: list[str], folder: Path, minutes: float, say: Callable[[str], None]
+) -> Iterator[Figure]:
+    if any(section in _WITH_CONTEXTS for section in sections):
+        say("Preparing contexts: SmolLM2-135M-Instruct over human news text")
+        yield from _with_contexts(load_contexts(), sections, folder)
     if "generation" in sections:
         yield from generation.measure()
     if "accelerator" in sections:
         yield from accelerator.measure()
     if "queue" in sections:
         yield from queue.measure()
+        yield from large_queue.measure()
     if "startup" in sections:
         yield from startup.measure()
     if "scoring" in sections:
         yield from scoring.measure()
     if "report" in sections:
         yield from report.measure()
+    if "soak" in sections:
+        from benchmarks import soak  # its workers are those of the tests
+
+        yield from soak.measure(minutes, say)
+
+
+def _with_contexts(contexts: Contexts, sections: list[str], folder: Path) -> Iterator[Figure]:
+    if "programs" in sections:
+        yield from programs.measure(contexts)
+    if "whole" in sections:
+        yield from whole.measure(contexts)
+    if "growth" in sections:
+        yield from growth.measure(contexts, folder)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"any of {', '.join(SECTIONS)} (default: all)"
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help=f"any of {', '.join(SECTIONS)} (default: all of these), or {', '.join(ON_REQUEST)}",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=20.0, help="how long soak kills workers (default: %(default)g)"
     )
     parser.add_argument(
         "--output", type=Path, default=Path("benchmarks/results"), help="folder for JSON and plots"
@@ -56,16 +88,12 @@ def main() -> int:
     arguments = parser.parse_args()
     sections = arguments.sections or list(SECTIONS)
     for section in sections:
-        if section not in SECTIONS:
-            parser.error(f"SECTION must be one of {', '.join(SECTIONS)}; got {section!r}")
+        if section not in (*SECTIONS, *ON_REQUEST):
+            parser.error(f"SECTION must be one of {', '.join((*SECTIONS, *ON_REQUEST))}; got {section!r}")
     arguments.output.mkdir(parents=True, exist_ok=True)
     console = Console(width=None if sys.stdout.isatty() else 130)
-    contexts = None
-    if WITH_CONTEXTS.intersection(sections):
-        console.print("Preparing contexts: SmolLM2-135M-Instruct over human news text")
-        contexts = load_contexts()
     figures: list[Figure] = []
-    for figure in _figures(contexts, sections, arguments.output):
+    for figure in _figures(sections, arguments.output, arguments.minutes, console.print):
         figures.append(figure)
         console.print(f"  {figure.group}: {figure.name}: {figure.value:.4g} {figure.unit}", style="dim")
     console.print(_table(figures))

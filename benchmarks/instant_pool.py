@@ -60,14 +60,15 @@ class InstantPool:
                 ticket, request = out.pop(0)
                 outcomes.append(Outcome(ticket, name, self.answer(request)))
         self.answered += len(outcomes)
-        self.memory.append((self.answered, _resident_bytes()))
+        self.memory.append((self.answered, resident_bytes()))
         return outcomes
 
     def close(self) -> None:
         pass
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
+    """The memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO, cast
 
 from rich import box
 from rich.console import Console
@@ -83,7 +83,7 @@ def get_console() -> Console:
     if console.is_terminal:
         return console
     width = None if "COLUMNS" in os.environ else _WIDTH_OF_FILES
-    return Console(width=width, file=_WithoutPadding(sys.stdout))
+    return Console(width=width, file=cast(IO[str], _WithoutPadding(sys.stdout)))
 
 
 class _WithoutPadding(io.TextIOBase):

