@@ -32,7 +32,7 @@ from workers.requests import Answer, ModelRequest, Request
 from workers.worker import Worker
 
 # Ray itself retries nothing: the store counts attempts, and the pool replaces actors.
-_ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
+_ACTOR_OPTIONS: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0}
 
 _MAX_FAILED_STARTS = 3  # in a row, of one worker
 _SECONDS_UNTIL_NOTE = 30.0
