@@ -130,6 +130,12 @@ def _busy(
         others = min(_per_step(use.waiting - use.settle) for use in uses)
         note = f"random numbers, records and text take another {others:.2g} ms"
         yield Figure(group, f"the host alone settles, {_threads(count)}", settled[count], "ms per step", note)
+    work = min(_core_milliseconds(demo, rule, recorded) for _ in range(REPEATS))
+    efficiency = min(1.0, settled[1] / (max(threads) * settled[max(threads)]))
+    note = "processor time, which other programs hardly change"
+    yield Figure(group, "all work of the host", work, "core-ms per step", note)
+    if len(threads) > 1:
+        yield Figure(group, f"{max(threads)} threads use their cores", efficiency, "of the time")
     for milliseconds in STEP_MILLISECONDS:
         settings = [(flight, count) for flight in (1, 2) for count in threads]
         rounds = [
@@ -151,18 +157,15 @@ def _busy(
                 "" if target is None else f">= {target:g}",
                 None if target is None else share >= target,
             )
-        yield _cores_needed(group, milliseconds, settled)
+        cores = math.ceil(work / (efficiency * milliseconds))
+        yield Figure(group, f"cores for a GPU with {milliseconds} ms a step", cores, "")
 
 
-def _cores_needed(group: str, milliseconds: int, settled: dict[int, float]) -> Figure:
-    """Cores that settle a step within a forward pass, if more of them scale as those measured do."""
-    most = max(settled)
-    # By Amdahl's law, from one thread and the most that could be measured: serial part and parallel part.
-    parallel = 0.0 if most == 1 else (settled[1] - settled[most]) * most / (most - 1)
-    serial = max(settled[1] - parallel, 0.0)
-    needed = math.inf if serial >= milliseconds else max(1.0, parallel / (milliseconds - serial))
-    note = f"{serial:.1f} ms a step do not get faster with threads, {max(parallel, 0.0):.1f} ms do"
-    return Figure(group, f"cores for a GPU with {milliseconds} ms a step", math.ceil(needed), "", note)
+def _core_milliseconds(demo: LanguageModel, rule: Rule, recorded: list[Proposals]) -> float:
+    """The processor time of a step, of all threads together."""
+    began = time.process_time()
+    _run(demo, rule, recorded, 0.0, 1, 1)
+    return _per_step(time.process_time() - began)
 
 
 def _run(
