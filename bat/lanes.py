@@ -56,7 +56,7 @@ class CudaLane(Lane):
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
-        self.stream = torch.cuda.Stream(device)
+        self.stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def send(self, array: AnyArray) -> torch.Tensor:
         pinned = torch.from_numpy(np.ascontiguousarray(array)).pin_memory()
@@ -77,7 +77,8 @@ class _Copy:
         self.source = tensor  # held until the copy is done: memory that is let go is soon another tensor's
         self.target = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
         self.target.copy_(tensor, non_blocking=True)
-        self.done = torch.cuda.Event(blocking=True)  # a thread that waits leaves its core to others
+        # A thread that waits for a blocking event leaves its core to others.
+        self.done: Any = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         self.done.record(stream)
 
     def wait(self) -> torch.Tensor:

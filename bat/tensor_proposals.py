@@ -55,8 +55,11 @@ class TensorDraft:
         """Queue everything; the distributions [B, v], and the columns of the small array, [B, n] each."""
         probs, entropy, peaks = _softmax(self.logits)
         summary = TensorSummary(probs, entropy)
-        by_threshold = isinstance(self.rule, ThresholdRule)
-        thresholds: Any = self.rule.thresholds(summary) if by_threshold else summary.constant(np.nan)
+        thresholds: Any
+        if isinstance(self.rule, ThresholdRule):
+            thresholds = self.rule.thresholds(summary)
+        else:
+            thresholds = summary.constant(np.nan)
         wheel = TensorWheel(probs)
         numbers = self.lane.send(self.numbers[:, : self.draws])
         drawn = [wheel.draw(numbers.narrow(1, 0, 1))]

@@ -71,7 +71,9 @@ class Recorded:
     proposals: Proposals
 
     def collect(self) -> Proposals:
-        time.sleep(max(0.0, self.ready_at - time.perf_counter()))
+        left = self.ready_at - time.perf_counter()
+        if left > 0.0:
+            time.sleep(left)
         return self.proposals
 
 
@@ -103,7 +105,7 @@ def _figures() -> Iterator[Figure]:
         pending = sum(step.pending.size for step in recorded) / (BATCH * len(recorded))
         name = f"{rule.name}={rule.parameter:g}"
         group = f"simulated accelerator, batch {BATCH}, {name}"
-        yield Figure(group, "rows that need a program at once", pending, "", "of all rows")
+        yield Figure(group, "rows that the host must settle", pending, "", "of all rows")
         yield from _busy(endless, rule, recorded, group, threads=sorted({1, cores}))
 
 
@@ -123,8 +125,17 @@ def _busy(
     """Tokens per second as a share of the bare loop of forward passes."""
     settled: dict[int, float] = {}  # by threads: milliseconds a step that settling takes on its own
     for count in threads:
-        settled[count] = min(_host_milliseconds(demo, rule, recorded, count) for _ in range(REPEATS))
-        yield Figure(group, f"settling alone, {_threads(count)}", settled[count], "ms per step")
+        uses = [_run(demo, rule, recorded, 0.0, 1, count) for _ in range(REPEATS)]
+        settled[count] = min(_per_step(use.settle) for use in uses)
+        others = min(_per_step(use.waiting - use.settle) for use in uses)
+        note = f"random numbers, records and text take another {others:.2g} ms"
+        yield Figure(group, f"the host alone settles, {_threads(count)}", settled[count], "ms per step", note)
+    work = min(_core_milliseconds(demo, rule, recorded) for _ in range(REPEATS))
+    efficiency = min(1.0, settled[1] / (max(threads) * settled[max(threads)]))
+    note = "processor time, which other programs hardly change"
+    yield Figure(group, "all work of the host", work, "core-ms per step", note)
+    if len(threads) > 1:
+        yield Figure(group, f"{max(threads)} threads use their cores", efficiency, "of the time")
     for milliseconds in STEP_MILLISECONDS:
         settings = [(flight, count) for flight in (1, 2) for count in threads]
         rounds = [
@@ -134,7 +145,6 @@ def _busy(
         for number, (flight, count) in enumerate(settings):
             use = min((one[number] for one in rounds), key=lambda use: use.waiting)
             share = 1.0 - use.waiting_share
-            host = use.settle * 1e3 / (BATCHES * STEPS)
             target = TARGETS.get((rule.name, milliseconds)) if (flight, count) == (2, max(threads)) else None
             tokens = BATCH * BATCHES * STEPS / (use.forward + use.waiting)
             yield Figure(
@@ -142,23 +152,20 @@ def _busy(
                 f"{milliseconds} ms a step, {flight} in flight, {_threads(count)}",
                 share,
                 "of the bare loop",
-                f"{tokens:,.0f} tokens/s; a step settles in {host:.1f} ms, the device waits "
-                f"{use.waiting * 1e3 / (BATCHES * STEPS):.1f} ms",
+                f"{tokens:,.0f} tokens/s; a step settles in {_per_step(use.settle):.1f} ms, the device waits "
+                f"{_per_step(use.waiting):.1f} ms",
                 "" if target is None else f">= {target:g}",
                 None if target is None else share >= target,
             )
-        yield _cores_needed(group, milliseconds, settled)
+        cores = math.ceil(work / (efficiency * milliseconds))
+        yield Figure(group, f"cores for a GPU with {milliseconds} ms a step", cores, "")
 
 
-def _cores_needed(group: str, milliseconds: int, settled: dict[int, float]) -> Figure:
-    """Cores that settle a step within a forward pass, if more of them scale as those measured do."""
-    most = max(settled)
-    # By Amdahl's law, from one thread and the most that could be measured: serial part and parallel part.
-    parallel = 0.0 if most == 1 else (settled[1] - settled[most]) * most / (most - 1)
-    serial = max(settled[1] - parallel, 0.0)
-    needed = math.inf if serial >= milliseconds else max(1.0, parallel / (milliseconds - serial))
-    note = f"{serial:.1f} ms a step do not get faster with threads, {max(parallel, 0.0):.1f} ms do"
-    return Figure(group, f"cores for a GPU with {milliseconds} ms a step", math.ceil(needed), "", note)
+def _core_milliseconds(demo: LanguageModel, rule: Rule, recorded: list[Proposals]) -> float:
+    """The processor time of a step, of all threads together."""
+    began = time.process_time()
+    _run(demo, rule, recorded, 0.0, 1, 1)
+    return _per_step(time.process_time() - began)
 
 
 def _run(
@@ -182,9 +189,9 @@ def _run(
     return use
 
 
-def _host_milliseconds(demo: LanguageModel, rule: Rule, recorded: list[Proposals], threads: int) -> float:
-    """What settling takes a step when nothing else runs."""
-    return _run(demo, rule, recorded, 0.0, 1, threads).settle * 1e3 / (BATCHES * STEPS)
+def _per_step(seconds: float) -> float:
+    """Milliseconds a step."""
+    return seconds * 1e3 / (BATCHES * STEPS)
 
 
 def _threads(count: int) -> str:

@@ -47,7 +47,10 @@ class ModelDecoder:
     def _step_by_device_clock(
         self, rule: Rule, uniforms: FloatArray, max_tries: int, threads: int | None
     ) -> Draft:
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
+        marks: list[Any] = [
+            torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            for _ in range(3)
+        ]
         marks[0].record()
         logits = self._forward()
         marks[1].record()

@@ -112,8 +112,8 @@ def fly(batches: Iterable[Batch], in_flight: int) -> Iterator[tuple[Batch, int]]
             flying[hosts.submit(batch.land, batch.launch())] = batch
 
         while True:
-            while len(flying) < in_flight and (batch := next(waiting, None)) is not None:
-                launch(batch)
+            while len(flying) < in_flight and (new := next(waiting, None)) is not None:
+                launch(new)
             if not flying:
                 return
             landed, _ = wait(flying, return_when=FIRST_COMPLETED)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -128,16 +127,18 @@ def _pipeline(
 ) -> Iterator[Measurement]:
     """Read batch after batch while threads look at those read before; yields what they found, in turn."""
 
-    def look(*rows: Any) -> Measurement:
+    def look(read: TokensRead) -> Measurement:
         with clock.timed("settle"):
-            return measure_rows(*rows, bases, tolerance)
+            return measure_rows(*read, bases, tolerance)
 
     waiting: deque[Future[Measurement]] = deque()
-    for documents, positions, tokens, logits in reading:
-        for first in range(0, len(documents), _ROWS_PER_TASK):
-            task = slice(first, first + _ROWS_PER_TASK)
-            rows = documents[task], positions[task], tokens[task], logits[task]
-            waiting.append(looking.submit(look, *rows))
+    for batch in reading:
+        for first in range(0, len(batch.documents), _ROWS_PER_TASK):
+            rows = slice(first, first + _ROWS_PER_TASK)
+            task = TokensRead(
+                batch.documents[rows], batch.positions[rows], batch.tokens[rows], batch.logits[rows]
+            )
+            waiting.append(looking.submit(look, task))
         while len(waiting) > _TASKS_PER_THREAD * workers:
             yield waiting.popleft().result()
     while waiting:

@@ -124,7 +124,7 @@ class Summary:
 
     @cached_property
     def most_likely(self) -> BoolArray:  # [B, v]: one token a row; among equals, the one with the lowest id
-        return np.arange(self.probs.shape[1]) == self.probs.argmax(axis=1)[:, None]
+        return np.asarray(np.arange(self.probs.shape[1]) == self.probs.argmax(axis=1)[:, None])
 
     # The three questions of ``facts.Facts``, which the inverses of rules ask.
 

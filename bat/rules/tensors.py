@@ -22,7 +22,11 @@ class TensorSummary(Summary):
 
     def __init__(self, probs: torch.Tensor, entropy: torch.Tensor) -> None:
         self.probs: Any = probs
-        self.__dict__["entropy"] = entropy
+        self._entropy = entropy  # computing the softmax gives it for next to nothing
+
+    @cached_property
+    def entropy(self) -> Any:
+        return self._entropy
 
     @cached_property
     def maximum(self) -> Any:
@@ -82,7 +86,7 @@ class TensorSummary(Summary):
         rank = self._first_reaching(self.nearest_running_sums, mass)
         return self.distances.gather(1, self.nearest_first.gather(1, rank)).squeeze(1)
 
-    def _first_reaching(self, running_sums: torch.Tensor, target: float) -> torch.Tensor:
+    def _first_reaching(self, running_sums: torch.Tensor, target: float) -> Any:
         """``first_reaching`` of ``bat.rules.summary``, [B, 1]."""
         last = (self.positives - 1).clamp(min=0).unsqueeze(1)
         if target >= 1.0:

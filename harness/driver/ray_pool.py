@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # brings in torch; the driver imports it while the actors sta
     from workers.requests import Answer, ModelRequest, Request
 
 # Ray itself retries nothing: the store counts attempts, and the pool replaces actors.
-_ACTOR_OPTIONS = {"max_restarts": 0, "max_task_retries": 0}
+_ACTOR_OPTIONS: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0}
 
 # The function that explains failed imports must not be imported for that.
 cloudpickle.register_pickle_by_value(clashes)  # type: ignore[no-untyped-call]
