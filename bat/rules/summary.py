@@ -29,9 +29,6 @@ class Summary:
     array must not change while the summary lives.
     """
 
-    # Where ``exp``, ``clip`` and other functions of the array standard are found, for formulas of rules.
-    xp: ClassVar[ModuleType] = np
-
     def __init__(self, probs: FloatArray, entropy: FloatArray | None = None) -> None:
         if not isinstance(probs, np.ndarray) or probs.dtype != np.float64 or probs.ndim != 2:
             described = f"{probs.dtype} {list(probs.shape)}" if isinstance(probs, np.ndarray) else type(probs)
@@ -45,6 +42,9 @@ class Summary:
 
     def __len__(self) -> int:
         return len(self.probs)
+
+    # Where ``exp``, ``clip`` and other functions of the array standard are found, for formulas of rules.
+    xp: ClassVar[ModuleType] = np
 
     @staticmethod
     def of(probs: FloatArray | Summary) -> Summary:

@@ -68,6 +68,7 @@ def test_a_cluster_that_wants_a_token_says_so(asked: dict[str, Any], monkeypatch
         ({"num_cpus": 2, "num_gpus": 1}, None, 3),
         ({"num_gpus": 0.5}, None, 6),
         ({"num_gpus": 0.25}, None, 12),
+        ({"batches_in_flight": 3}, None, 12),
         ({"workers": 4}, None, 4),
         ({"workers": 4}, 7, 7),
         ({"num_cpus": 12}, 5, 5),  # the others start when the cluster has grown
@@ -76,12 +77,14 @@ def test_a_cluster_that_wants_a_token_says_so(asked: dict[str, Any], monkeypatch
 def test_as_many_workers_as_asked_for_or_as_there_is_room_for(
     resources: dict[str, Any], workers: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[tuple[Any, ...]] = []
+    made: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     monkeypatch.setattr(cluster.ray, "cluster_resources", lambda: {"CPU": 12.0, "GPU": 3.0})
-    monkeypatch.setattr(cluster, "RayPool", lambda *arguments: made.append(arguments))
+    monkeypatch.setattr(cluster, "RayPool", lambda *given, **named: made.append((given, named)))
     wanted = Resources(**resources)
     cluster.make_pool(wanted, workers)
-    assert made == [(expected, wanted.num_cpus, wanted.num_gpus, None)]
+    in_flight = resources.get("batches_in_flight")  # auto: each worker decides, by its device
+    positional = (expected, wanted.num_cpus, wanted.num_gpus, None)
+    assert made == [(positional, {"batches_in_flight": in_flight})]
 
 
 def test_no_room_at_all_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
