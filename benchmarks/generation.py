@@ -116,7 +116,7 @@ def _batch(demo: LanguageModel, shard: tuple[Prefix, ...], aware: bat.Rule) -> I
         yield Figure(group, name, tokens / seconds, "tokens/s")
     yield _ratio(group, "eta: ours / transformers", stock / plain, 1.2 if size == 64 else 1.0)
     yield _ratio(group, "eta: ours / forward alone", bare / plain, 0.9)
-    yield _ratio(group, "ba-eta / eta, ours", plain / basis_aware, 0.85)
+    yield _ratio(group, "ba-eta / eta, ours", plain / basis_aware, 0.9)
     traces = [generation.trace for generation in generations_of[aware.name]]
     programs = sum(int(trace.programs.sum()) for trace in traces) / tokens
     yield Figure(group, "programs per token, ba-eta", programs, "")

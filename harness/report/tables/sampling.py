@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.report.parts import Cell, Missing, Row, Table
-from harness.report.results import Result, Sources
+from harness.report.results import Cost, Result, Sources
 from harness.report.tables.cells import (
     EMPTY,
     NOT_DEFINED,
@@ -49,7 +49,8 @@ def sampling(sources: Sources) -> list[Table | Missing]:
             score_cell(result, name, plain=True) if name else _fallback_cell(result)
             for name in _COLUMNS.values()
         ]
-        rows.append(Row(label, (*cells, _cost_cell(sources, result), _waiting_cell(sources, result))))
+        cost = sources.cost(result)
+        rows.append(Row(label, (*cells, _cost_cell(cost, result), _waiting_cell(cost, result))))
     return [
         Table(
             name="sampling",
@@ -98,8 +99,7 @@ def _sum(values: Sequence[Any]) -> float | None:
     return None if any(value is None for value in values) else float(sum(values))
 
 
-def _cost_cell(sources: Sources, result: Result) -> Cell:
-    cost = sources.cost(result)
+def _cost_cell(cost: Cost | None, result: Result) -> Cell:
     if cost is None:
         return EMPTY
     jobs = tuple(job for seed in result.seeds for job in seed.generate_jobs)
@@ -110,9 +110,8 @@ def _cost_cell(sources: Sources, result: Result) -> Cell:
     return Cell(significant(value), value, jobs=jobs, how=how)
 
 
-def _waiting_cell(sources: Sources, result: Result) -> Cell:
+def _waiting_cell(cost: Cost | None, result: Result) -> Cell:
     """The share of its workers' time in which the model waited for the host."""
-    cost = sources.cost(result)
     use = None if cost is None else cost.time_use
     if use is None:
         return EMPTY
