@@ -38,7 +38,7 @@ DYNAMIC = "<dynamic import>"
 # The packages and modules of harness, from the lowest layer to the highest. Those in one layer do not import
 # each other, except for the pairs in MUTUAL.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("words", "versions", "clashes", "sample_sweeps"),
+    ("words", "notes", "versions", "clashes", "sample_sweeps"),
     ("scoring",),
     ("config",),
     ("jobs",),
@@ -183,7 +183,7 @@ def test_imports_inside_harness_point_down(part: str) -> None:
         ("report", "from harness.export import row_files\nfrom harness.explore import prompts", set()),
         ("config", "from harness.scoring import scores", set()),
         ("scoring", "from harness.config import load_config", {"config"}),
-        ("words", "from . import versions", {"<relative import>"}),
+        ("words", "notes", "from . import versions", {"<relative import>"}),
         ("jobs", "import_module('harness.store.store')", {"store"}),
         ("jobs", "import_module(f'harness.config.{name}')", set()),
         ("jobs", "import_module(f'sqlalchemy.dialects.{name}')", set()),
