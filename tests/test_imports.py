@@ -183,7 +183,7 @@ def test_imports_inside_harness_point_down(part: str) -> None:
         ("report", "from harness.export import row_files\nfrom harness.explore import prompts", set()),
         ("config", "from harness.scoring import scores", set()),
         ("scoring", "from harness.config import load_config", {"config"}),
-        ("words", "notes", "from . import versions", {"<relative import>"}),
+        ("words", "from . import versions", {"<relative import>"}),
         ("jobs", "import_module('harness.store.store')", {"store"}),
         ("jobs", "import_module(f'harness.config.{name}')", set()),
         ("jobs", "import_module(f'sqlalchemy.dialects.{name}')", set()),
