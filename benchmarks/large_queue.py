@@ -32,7 +32,7 @@ from harness.driver.pool import Outcome
 from harness.driver.stopping import Stop
 from harness.jobs import FeaturizeGenerated, Generate, JobSpec
 from harness.jobs.rows import FeatureRows, Rows
-from harness.planning.finished import stored_identity
+from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import Lease, Store, open_store
 from workers.worker import Worker
@@ -106,7 +106,8 @@ class _Bench:
 
     def figures(self) -> Iterator[Figure]:
         with open_store(self.address) as store:
-            run_id = store.add_run(self.config.name, stored_identity(self.config), {})
+            start = find_start(store, self.config)
+            run_id = store.add_run(self.config.name, start.identity, {}, start.inputs)
             seconds, plan = _timed(lambda: enqueue(store, run_id, self.materials))
             planned = len(plan.jobs)
             yield self._figure("plan and enqueue", seconds, "s", f"{planned:,} jobs")
@@ -116,15 +117,15 @@ class _Bench:
             yield self._claims(store, run_id)
             yield from self._driver(store, run_id)
             claimed = store.claim("a driver that works", AT_A_TIME, 3_600.0, run_id)
-            yield self._command("status", "status", "running", target=2.0)
-            yield self._command("status --runs", "status", "all runs", "--runs", target=2.0)
+            yield self._command("status, running", "status", target=2.0)
+            yield self._command("status --runs", "status", "--runs", target=2.0)
             store.release(claimed)
             seconds, _ = _timed(lambda: _do_the_rest(store, run_id, self.materials))
             yield self._figure("do the rest in large transactions", seconds, "s")
             yield self._figure("progress()", _timed(lambda: store.progress(run_id))[0], "s")
-        yield self._command("status", "status", "done", target=2.0)
-        yield self._command("report", "report", "", "--output", str(self.folder / "report"))
-        yield self._command("run, nothing to do", "run", "", str(self.sweep), target=3.0)
+        yield self._command("status, done", "status", target=2.0)
+        yield self._command("report", "report", "--output", str(self.folder / "report"))
+        yield self._command("run, nothing to do", "run", str(self.sweep), target=3.0)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         yield self._figure("peak memory of the driver's process", peak, "GiB", "", "< 1", peak < 1)
 
@@ -169,19 +170,14 @@ class _Bench:
         rate = (last - first) / (ended - began)
         yield self._figure("driver's loop", rate, "jobs/s", "", ">= 200 jobs/s", rate >= 200)
 
-    def _command(
-        self, name: str, command: str, note: str, *options: str, target: float | None = None
-    ) -> Figure:
+    def _command(self, name: str, *words: str, target: float | None = None) -> Figure:
         program = str(Path(sys.executable).with_name("bat-harness"))
-        words = [program, command, "--db", self.address, *options]
-        seconds, process = _timed(lambda: subprocess.run(words, capture_output=True, text=True))
+        command = [program, words[0], "--db", self.address, *words[1:]]
+        seconds, process = _timed(lambda: subprocess.run(command, capture_output=True, text=True))
         if process.returncode:
-            raise RuntimeError(f"{' '.join(words)} failed: {process.stderr}")
+            raise RuntimeError(f"{' '.join(command)} failed: {process.stderr}")
         limit, met = ("", None) if target is None else (f"< {target:g} s", seconds < target)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        return self._figure(
-            f"bat-harness {name}", seconds, "s", f"{note} (children {peak:.2f} GiB)", limit, met
-        )
+        return self._figure(f"bat-harness {name}", seconds, "s", "", limit, met)
 
     def _figure(self, *values: Any) -> Figure:
         return Figure(self.group, *values)

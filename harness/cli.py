@@ -33,6 +33,7 @@ from harness.commands import (
     status,
     trace,
 )
+from harness.notes import Note
 
 
 class _Flags:
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("always", Note)
             warnings.showwarning = _show_warning(warnings.showwarning)
             app(arguments)
     except ImportError as error:
@@ -102,9 +104,7 @@ def _show_warning(show: Callable[..., None]) -> Callable[..., None]:
     """Print what our own warnings say, without the line of code that gave them; `show` shows the others."""
 
     def show_warning(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
-        from harness.config import SweepPathWarning
-
-        if issubclass(category, SweepPathWarning):
+        if issubclass(category, Note):
             sys.stderr.write(f"note: {message}\n")
         else:
             show(message, category, *where, **options)

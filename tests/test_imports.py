@@ -38,7 +38,7 @@ DYNAMIC = "<dynamic import>"
 # The packages and modules of harness, from the lowest layer to the highest. Those in one layer do not import
 # each other, except for the pairs in MUTUAL.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("words", "versions", "clashes", "sample_sweeps"),
+    ("words", "notes", "versions", "clashes", "sample_sweeps"),
     ("scoring",),
     ("config",),
     ("jobs",),

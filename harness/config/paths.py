@@ -11,13 +11,14 @@ import warnings
 from pathlib import Path
 
 from harness.config.schema import SweepConfig
+from harness.notes import Note
 from workers.names import BUILT_IN_CORPORA, EMBEDDED_MODEL_NAMES, FAKE_MODEL
 
 # Never a path, although a folder may have the same name.
 _BUILT_IN = (*BUILT_IN_CORPORA, *EMBEDDED_MODEL_NAMES, FAKE_MODEL)
 
 
-class SweepPathWarning(UserWarning):
+class SweepPathWarning(Note):
     """A path of a sweep was found in the working directory, and not beside the sweep's file."""
 
 

@@ -280,5 +280,5 @@ def test_the_exact_fallback_asks_the_solver_that_was_named(monkeypatch: pytest.M
 
 
 def test_a_rule_must_be_a_rule() -> None:
-    with pytest.raises(bat.InvalidInputError, match="got the string 'eta=0.1'"):
+    with pytest.raises(bat.InvalidInputError, match=r"got the string 'eta=0\.1'"):
         bat.sample(toy(), TOY_LOGITS, "eta=0.1", bat.uniforms(keys(1), 0, 11))  # type: ignore[arg-type]

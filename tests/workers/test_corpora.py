@@ -306,7 +306,7 @@ def test_only_text_files_are_split(tmp_path: Path) -> None:
         InvalidInputError, match=r"split_on divides \.txt files; got 'line' for .*corpus\.jsonl"
     ):
         open_corpus(path, split_on="line")
-    with pytest.raises(InvalidInputError, match="got 'line' for corpus 'news'. Leave it out"):
+    with pytest.raises(InvalidInputError, match=r"got 'line' for corpus 'news'\. Leave it out"):
         open_corpus("news", split_on="line")
     with pytest.raises(InvalidInputError, match="one of file, paragraph, line; got 'page'"):
         open_corpus(path, split_on="page")  # type: ignore[arg-type]

@@ -227,7 +227,7 @@ def test_strings_are_prompts(fake: LanguageModel) -> None:
     assert generate(fake, ["Nobody", prompt], settings)[0].text == second.text  # each by its own text
     with pytest.raises(InvalidInputError, match=r"got one string\. Write \['Nobody'\]"):
         generate(fake, "Nobody", settings)
-    with pytest.raises(InvalidInputError, match="a string or a workers.prefixes.Prefix; got int"):
+    with pytest.raises(InvalidInputError, match=r"a string or a workers\.prefixes\.Prefix; got int"):
         generate(fake, [7], settings)  # type: ignore[list-item]
 
 
@@ -240,6 +240,6 @@ def test_strings_are_prompts(fake: LanguageModel) -> None:
         ({"rule": bat.Rule}, "got a class"),
     ],
 )
-def test_settings_that_mean_nothing(values: dict[str, object], message: str) -> None:
+def test_rules_and_seeds_that_mean_nothing(values: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         GenerationSettings(**{"rule": bat.get_rule("greedy"), **values})  # type: ignore[arg-type]

@@ -90,9 +90,11 @@ def test_every_place_is_drawn_equally_often() -> None:
 
 
 def test_too_little_text_says_how_much_there_is() -> None:
-    with pytest.raises(InvalidInputError, match=r"10 positions .* 3 documents offer only 5 with 35 tokens"):
+    with pytest.raises(
+        InvalidInputError, match=r"10 positions .* only 5 have 35 tokens before them in 3 documents"
+    ):
         draw_positions(documents(10, 36, 50), count=10)
-    with pytest.raises(InvalidInputError, match="the 0 documents offer only 0"):
+    with pytest.raises(InvalidInputError, match="only 0 have 35 tokens before them in 0 documents"):
         draw_positions([], count=1)
 
 

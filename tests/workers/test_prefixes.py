@@ -85,12 +85,12 @@ def test_what_was_passed_over_is_counted(corpus: Corpus, tokenizer: PreTrainedTo
 
 def test_too_few_documents_say_how_many_there_are(corpus: Corpus, tokenizer: PreTrainedTokenizerFast) -> None:
     message = (
-        r"500 prefixes .*\(split all\) has only 161: of 202 texts, 1 are empty, 0 broken, 1 duplicates, "
-        r"0 in the other split and 39 shorter than 40 tokens\. Name a larger corpus, ask for fewer\."
+        r"500 prefixes .*\(split all\) has only 161: of 202 texts, 1 empty, 0 broken, 1 duplicates, "
+        r"0 in the other split and 39 shorter than 40 tokens\. Name a larger corpus, or ask for less\."
     )
     with pytest.raises(InvalidInputError, match=message):
         prefixes(corpus, tokenizer, n=500, tokens=10, min_continuation_tokens=30)
-    with pytest.raises(InvalidInputError, match="or take split='all'"):
+    with pytest.raises(InvalidInputError, match="or take split: all"):
         prefixes(replace(corpus, split="test"), tokenizer, n=500, tokens=10)
 
 

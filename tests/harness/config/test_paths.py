@@ -86,8 +86,8 @@ def test_whole_numbers_may_have_an_exponent_and_names_any_script() -> None:
     assert isinstance(config.prefixes.count, int)
     for override, message in (
         ("prefixes.count=1.5e0", "must be a valid integer; got 1.5"),
-        ("name=two words", "a name must begin with a letter or digit and have only those and . _ = -"),
-        ("name=-x", "a name must begin with a letter or digit"),
+        ("name=two words", "a name must have letters, digits and . _ = - only"),
+        ("name=-x", "and begin with a letter or digit; got '-x'"),
         ("models.0.label=' x'", "must not be empty, nor begin or end with a space"),
         ("generation.seeds=-1", "greater than or equal to 0; got -1"),
     ):
