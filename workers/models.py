@@ -94,7 +94,7 @@ def load(
     bfloat16 or float16; `revision` is a branch, tag or commit, for models of the hub alone.
     """
     device, number_type = resolve_device(device), resolve_dtype(dtype)
-    recipe = fake_model.parse(name) if _is_fake(name) else None
+    recipe = fake_model.parse(name) if is_fake(name) else None
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     if recipe is not None:
@@ -128,23 +128,29 @@ def load(
 
 def full_name(name: str) -> str:
     """The name that a model goes by once it is loaded: that of a fake one is written out in full."""
-    return str(fake_model.parse(name)) if _is_fake(name) else name
+    return str(fake_model.parse(name)) if is_fake(name) else name
 
 
 def _read(
     name: str, dtype: torch.dtype, revision: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str | None]:
     """Read a model that is not fake into main memory; also return its revision as resolved."""
+    source, commit = find_source(name, revision)
+    model, tokenizer = pretrained.read_pretrained(source, dtype, commit)
+    converted = commit is None and Path(source).is_relative_to(cache_folder())
+    return model, tokenizer, Path(source).name if converted else commit
+
+
+def find_source(name: str, revision: str | None) -> tuple[str, str | None]:
+    """Where a model that is not fake is read from: a folder, or a name on the hub with a commit."""
     if name in EMBEDDED_MODELS or is_model_path(name):
         _check_no_revision(name, revision)
-        folder = _model_folder(name)
-        converted = folder.name if folder.is_relative_to(cache_folder()) else None
-        return *pretrained.read_pretrained(str(folder), dtype), converted
-    commit = _fetch_commit(name, revision)
-    return *pretrained.read_pretrained(name, dtype, commit), commit
+        return str(_model_folder(name)), None
+    return name, _fetch_commit(name, revision)
 
 
-def _is_fake(name: str) -> bool:
+def is_fake(name: str) -> bool:
+    """Whether the name is that of a model of random numbers."""
     return name.startswith(fake_model.PREFIX) or name == "fake"
 
 

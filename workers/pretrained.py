@@ -90,12 +90,7 @@ def read_pretrained(
     source: str, dtype: torch.dtype, commit: str | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Read a model and its tokenizer from a folder, or from the hub at a commit, into main memory."""
-    location: dict[str, Any] = {
-        "pretrained_model_name_or_path": source,
-        "revision": commit,
-        "local_files_only": commit is None,
-        "trust_remote_code": False,
-    }
+    location = _location(source, commit)
     with quietly():
         config = _read_config(source, location)
         try:
@@ -107,14 +102,29 @@ def read_pretrained(
                 f"The weights of {source!r} could not be loaded: {first_sentence(error)}. "
                 "Give a folder that save_pretrained wrote, or another model."
             ) from error
+    return model, read_tokenizer(source, commit)
+
+
+def read_tokenizer(source: str, commit: str | None = None) -> PreTrainedTokenizerBase:
+    """Read a tokenizer alone from a folder, or from the hub at a commit."""
+    with quietly():
         try:
-            tokenizer = AutoTokenizer.from_pretrained(**location)
+            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(**_location(source, commit))
         except Exception as error:
             raise InvalidInputError(
                 f"The tokenizer of {source!r} could not be loaded: {first_sentence(error)}. "
                 "Put the tokenizer's files beside the weights."
             ) from error
-    return model, tokenizer
+    return tokenizer
+
+
+def _location(source: str, commit: str | None) -> dict[str, Any]:
+    return {
+        "pretrained_model_name_or_path": source,
+        "revision": commit,
+        "local_files_only": commit is None,
+        "trust_remote_code": False,
+    }
 
 
 def read_weights(source: str, **settings: Any) -> PreTrainedModel:

@@ -1,11 +1,11 @@
 """What the jobs of a sweep are made from: model cards, prefixes, and the human text to measure.
 
-A model is loaded once for its fingerprints and tokenizer, and released: workers load their own.
+Of a model, the fingerprints and the tokenizer are needed here, and remembered: workers load the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transformers import PreTrainedTokenizerBase
@@ -19,7 +19,8 @@ from workers.corpora import Corpus, Split, open_corpus
 from workers.encoding import decode, decode_continuation, encode
 from workers.given_texts import given_prefixes
 from workers.local_files import is_model_path
-from workers.models import LanguageModel, ModelInfo, load
+from workers.model_cards import load_card
+from workers.models import ModelInfo
 from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
 from workers.requests import ModelRequest
@@ -52,9 +53,8 @@ class ModelCard:
 class Materials:
     """Models and texts of a sweep, loaded at first use and cached."""
 
-    def __init__(self, config: SweepConfig, load: Callable[..., LanguageModel] = load) -> None:
+    def __init__(self, config: SweepConfig) -> None:
         self.config = config
-        self._load = load
         self._cards: dict[ModelRequest, ModelCard] = {}
         self._corpora: dict[Split, Corpus] = {}
         self._prefix_sets: dict[tuple[str, Split], PrefixSet] = {}
@@ -67,8 +67,7 @@ class Materials:
         name = model.name if isinstance(model, Model) else model.model
         request = ModelRequest(name, model.dtype, model.revision)
         if request not in self._cards:
-            loaded = self._load(name, "cpu", model.dtype, model.revision)
-            self._cards[request] = ModelCard(request, loaded.info, loaded.tokenizer)
+            self._cards[request] = ModelCard(request, *load_card(name, model.dtype, model.revision))
         return self._cards[request]
 
     def card_of(self, identity: ModelIdentity) -> ModelCard:
