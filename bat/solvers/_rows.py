@@ -66,7 +66,8 @@ def make_programs(
 def solve_rows(programs, question, wanted, space):  # type: ignore[no-untyped-def]
     """Solve rows until none is left, or one must be finished in Python.
 
-    Returns that row or -1, how it ended, and the workspace. ``question`` is asked of every row, with the row's own threshold; ``wanted`` is for ``_context.prepare``.
+    Returns that row or -1, how it ended, and the workspace. ``question`` is asked of every row, with its
+    own threshold; ``wanted`` is for ``_context.prepare``.
     """
     while True:
         row = take_number(programs.counter)
