@@ -92,37 +92,10 @@ def softmax_row(logits, peak, probs):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _any_nan(logits):  # type: ignore[no-untyped-def]
-    count = 0
-    for j in range(logits.shape[0]):
-        count += 1 if logits[j] != logits[j] else 0
-    return count > 0
-
-
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
-def _largest(logits):  # type: ignore[no-untyped-def]
-    largest = logits[0]
-    for j in range(logits.shape[0]):
-        largest = max(largest, logits[j])
-    return largest
-
-
-@njit(nogil=True, cache=True)
-def peak_of(logits):  # type: ignore[no-untyped-def]
-    """The largest logit; NaN where there is one."""
-    return np.float64(np.nan) if _any_nan(logits) else np.float64(_largest(logits))
-
-
-@njit(nogil=True, cache=True)
-def softmax_rows(logits, probs, peaks, entropy, maximum, counter):  # type: ignore[no-untyped-def]
-    """Fill rows of ``probs`` [B, v], ``peaks``, ``entropy`` and ``maximum`` [B] until no row is left to take.
-
-    A row whose peak is no finite number has no softmax, and is left for the caller to complain about.
-    """
+def softmax_rows(logits, peaks, probs, entropy, maximum, counter):  # type: ignore[no-untyped-def]
+    """Fill rows of ``probs`` [B, v], ``entropy`` and ``maximum`` [B] until no row is left to take."""
     while True:
         row = take_number(counter)
         if row >= logits.shape[0]:
             return
-        peaks[row] = peak_of(logits[row])
-        if np.isfinite(peaks[row]):
-            entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
+        entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from bat._machine import take_number
-from bat._softmax import peak_of, softmax_row
+from bat._softmax import softmax_row
 from bat.arrays import FloatArray
 
 BLOCK = 512
@@ -119,7 +119,7 @@ def draw_kept_rows(probs, thresholds, keep, numbers, which, counter, tokens, cou
 
 
 @njit(nogil=True, cache=True)
-def propose_rows(logits, numbers, probs, peaks, entropy, maximum, tokens, counter):  # type: ignore[no-untyped-def]
+def propose_rows(logits, peaks, numbers, probs, entropy, maximum, tokens, counter):  # type: ignore[no-untyped-def]
     """The softmax of rows and a first draw from each, until no row is left to take.
 
     In one go, because a row is in the cache only while it is being made.
@@ -129,10 +129,8 @@ def propose_rows(logits, numbers, probs, peaks, entropy, maximum, tokens, counte
         row = take_number(counter)
         if row >= logits.shape[0]:
             return
-        peaks[row] = peak_of(logits[row])
-        if np.isfinite(peaks[row]):
-            entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
-            tokens[row] = draw(probs[row], block_sums(probs[row]), nothing, 0, numbers[row, 0])
+        entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
+        tokens[row] = draw(probs[row], block_sums(probs[row]), nothing, 0, numbers[row, 0])
 
 
 class Wheel:

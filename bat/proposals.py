@@ -27,7 +27,7 @@ from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.threads import run_in_threads, usable_threads
-from bat.validation import ArrayInput, as_logits, check_peaks
+from bat.validation import ArrayInput, as_logits
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,16 @@ def propose(
     ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; ``bat.settle`` does the rest.
     """
     threads = usable_threads(threads)
-    values = as_logits(logits)
+    values, peaks = as_logits(logits)
     batch = len(values)
     numbers = check_uniforms(uniforms, batch, max_tries)
     probs, tokens = np.empty(values.shape), np.empty(batch, np.int64)
-    peaks, entropy, maximum = np.empty((3, batch))
+    entropy, maximum = np.empty((2, batch))
     _deal(
-        lambda counter: propose_rows(values, numbers, probs, peaks, entropy, maximum, tokens, counter),
+        lambda counter: propose_rows(values, peaks, numbers, probs, entropy, maximum, tokens, counter),
         batch,
         threads,
     )
-    check_peaks(values, peaks)
     summary = Summary(probs, entropy, maximum)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(batch, np.nan)
     counts, removed = np.zeros(batch, np.int64), np.empty(numbers.shape, np.int64)

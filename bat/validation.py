@@ -77,24 +77,26 @@ def softmax(logits: ArrayInput, *, single: bool = False, name: str = "logits") -
     An entry of -inf is a forbidden token and gets probability zero; NaN, +inf and rows with nothing
     but -inf are errors. With ``single`` a 1-D input is taken as a batch of one.
     """
-    values = as_logits(logits, single=single, name=name)
-    batch = len(values)
-    probs, counter = np.empty(values.shape), np.zeros(1, np.int64)
-    peaks, entropy, maximum = np.empty((3, batch))
-    softmax_rows(values, probs, peaks, entropy, maximum, counter)
-    check_peaks(values, peaks, name)
+    values, peaks = as_logits(logits, single=single, name=name)
+    probs = np.empty(values.shape)
+    entropy, maximum = np.empty((2, len(values)))
+    softmax_rows(values, peaks, probs, entropy, maximum, np.zeros(1, np.int64))
     return probs
 
 
-def as_logits(logits: ArrayInput, *, single: bool = False, name: str = "logits") -> npt.NDArray[np.floating]:
-    """Float32 or float64 rows [B, v]; whether they have a softmax, their peaks tell (``check_peaks``)."""
-    return _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
+def as_logits(
+    logits: ArrayInput, *, single: bool = False, name: str = "logits"
+) -> tuple[npt.NDArray[np.floating], FloatArray]:
+    """Checked logits, float32 or float64 [B, v], and the largest of each row, float64 [B]."""
+    values = _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
+    peaks = values.max(axis=1).astype(np.float64)  # NaN wins over everything in numpy's max
+    if not np.isfinite(peaks).all():
+        _raise_for_logits(values, peaks, name)
+    return values, peaks
 
 
-def check_peaks(values: npt.NDArray[np.floating], peaks: FloatArray, name: str = "logits") -> None:
-    """Raise for rows whose largest logit, NaN where there is one, is no finite number."""
-    if np.isfinite(peaks).all():
-        return
+def _raise_for_logits(values: npt.NDArray[np.floating], peaks: FloatArray, name: str) -> None:
+    """Raise for rows whose largest logit is no finite number."""
     if np.isnan(peaks).any():
         _raise_for_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
     if (peaks == np.inf).any():

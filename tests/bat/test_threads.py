@@ -151,8 +151,3 @@ def test_a_forked_process_makes_its_own_threads() -> None:
     finally:
         child.join(timeout=30)
         child.kill()
-
-
-def test_the_calling_thread_works_too() -> None:
-    seen = map_in_threads(lambda _: threading.current_thread().name, range(2000), 4)
-    assert threading.current_thread().name in seen
