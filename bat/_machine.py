@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import time
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core import cgutils as _cgutils
+from numba.extending import intrinsic as _intrinsic
 
+cgutils: Any = _cgutils  # untyped
+intrinsic: Any = _intrinsic  # its own type takes no account of the first argument, which callers leave out
 _MONOTONIC = int(time.CLOCK_MONOTONIC)
 llvm.add_symbol("bat_clock_gettime", ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value)
 

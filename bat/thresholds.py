@@ -94,7 +94,8 @@ def critical_thresholds(
     checked, ids = _checked(basis, probs, tokens)
     goal = Goal(_as_tolerance(tolerance), cap=cap, time_limit_seconds=time_limit_seconds)
     chosen = get_solver(solver)
-    answers = _solve_rows(chosen, basis.rows, checked, ids, goal, usable_threads(threads))
+    solved = _solve_rows(chosen, basis.rows, checked, ids, goal, usable_threads(threads))
+    answers = [answer for answer in solved if answer is not None]  # all: every row was asked
     return CriticalThresholds(
         lower=np.array([answer.lower for answer in answers]),
         upper=np.array([answer.upper for answer in answers]),

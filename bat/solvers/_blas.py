@@ -12,21 +12,22 @@ little-endian machines is what comes first.
 from __future__ import annotations
 
 import ctypes
+import importlib
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils as _cgutils
 from numba.extending import get_cython_function_address, intrinsic
+
+cgutils: Any = _cgutils  # untyped
 
 
 def _numpy_address(name: str) -> int | None:
     """Where the routine is that numpy itself calls; its name depends on who built the library."""
-    from numpy._core import _multiarray_umath
-
-    library = ctypes.CDLL(_multiarray_umath.__file__)
+    library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
     for spelling in (f"scipy_{name}_64_", f"{name}_64_", f"{name}64_", f"scipy_{name}_", f"{name}_"):
         routine = getattr(library, spelling, None)
         if routine is not None:

@@ -11,10 +11,10 @@ from bat._machine import seconds
 from bat.arrays import FloatArray
 from bat.program import Answer, Certificate, Effort, Program, Status
 from bat.solvers import _blas, _climb, _solve
-from bat.solvers._climb import ABOVE_GROUP, BELOW_GROUP, EMPTY
 from bat.solvers._context import Context, fill_direction
+from bat.solvers._simplex import EMPTY
 from bat.solvers._solve import Question
-from bat.solvers._workspace import Workspace
+from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
 
 STATUSES = {
     _solve.CLOSED: Status.CLOSED,

@@ -102,8 +102,16 @@ class Workspace(NamedTuple):
 def make_workspace(r: int, v: int) -> Workspace:
     """A workspace for programs of r rows and v tokens."""
     c = r - 1
+    tokens, mass, z, side, length, columns, beta, by_token = _slots(r, INITIAL_CAPACITY + STAGGER)
     return Workspace(
-        *_slots(r, INITIAL_CAPACITY + STAGGER),
+        tokens=tokens,
+        mass=mass,
+        z=z,
+        side=side,
+        length=length,
+        columns=columns,
+        beta=beta,
+        by_token=by_token,
         side_of=np.empty(v),
         outside=np.empty(v),
         found=np.empty(v, np.int64),

@@ -45,7 +45,8 @@ class CertifiedSolver:
         self._local = threading.local()
 
     def prepare(self, rows: FloatArray, probs: FloatArray) -> Context:
-        return prepare(_writable(rows), _writable(probs), self.wanted(rows))
+        context: Context = prepare(_writable(rows), _writable(probs), self.wanted(rows))
+        return context
 
     def solve(self, program: Program, goal: Goal, prepared: object = None) -> Answer:
         context = prepared if isinstance(prepared, Context) else self.prepare(program.rows, program.probs)
@@ -92,7 +93,7 @@ class CertifiedSolver:
 
     def wanted(self, rows: FloatArray) -> int:
         """How many heavy tokens a context starts with."""
-        return max(self.start_tokens, 4 * rows.shape[0])
+        return max(self.start_tokens, 4 * int(rows.shape[0]))
 
     def workspace(self, rows: FloatArray) -> Workspace:
         """This thread's workspace for programs of these rows [r, v]."""
