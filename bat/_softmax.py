@@ -1,4 +1,4 @@
-"""Softmax and entropy of one row of logits in one pass, compiled.
+"""Softmax and entropy of rows of logits, each in one pass, compiled.
 
 A sampler does this for every token it makes. Exponentials are most of the work, and the library's are
 called one by one from compiled code, so they are written out here: argument reduction by powers of two and
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from bat._machine import take_number
 
 BLOCK = 1024
 # Below this exponential is not a normal float64, and is taken as zero.
@@ -70,8 +72,9 @@ def _scale(weights, factor):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def softmax_row(logits, peak, probs):  # type: ignore[no-untyped-def]
-    """Fill ``probs`` [v] with the softmax of ``logits`` [v], whose largest is ``peak``; returns the entropy.
+    """Fill ``probs`` [v] with the softmax of ``logits`` [v], whose largest is ``peak``.
 
+    Returns the entropy and the largest probability, that of the largest logit: exp(0) is exactly one.
     Sums run over blocks: their rounding error does not grow with the vocabulary, and the result depends on
     the row alone.
     """
@@ -85,4 +88,14 @@ def softmax_row(logits, peak, probs):  # type: ignore[no-untyped-def]
         total += mass
         moment += surprise
     _scale(probs, 1.0 / total)
-    return max(np.log(total) - moment / total, 0.0)
+    return max(np.log(total) - moment / total, 0.0), 1.0 / total
+
+
+@njit(nogil=True, cache=True)
+def softmax_rows(logits, peaks, probs, entropy, maximum, counter):  # type: ignore[no-untyped-def]
+    """Fill rows of ``probs`` [B, v], ``entropy`` and ``maximum`` [B] until no row is left to take."""
+    while True:
+        row = take_number(counter)
+        if row >= logits.shape[0]:
+            return
+        entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])

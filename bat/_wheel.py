@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from bat._machine import take_number
+from bat._softmax import softmax_row
 from bat.arrays import FloatArray
 
 BLOCK = 512
@@ -101,6 +103,34 @@ def draw_kept(probs, threshold, keep, numbers, removed):  # type: ignore[no-unty
         count += 1
     kept = np.where(keep, probs, 0.0) if keep.shape[0] > 0 else np.where(probs >= threshold, probs, 0.0)
     return draw(kept, block_sums(kept), removed, 0, numbers[tries]), count
+
+
+@njit(nogil=True, cache=True)
+def draw_kept_rows(probs, thresholds, keep, numbers, which, counter, tokens, counts, removed):  # type: ignore[no-untyped-def]
+    """``draw_kept`` for the rows ``which``, until none is left to take; ``keep`` [B, v] or [B, 0]."""
+    while True:
+        place = take_number(counter)
+        if place >= which.shape[0]:
+            return
+        row = which[place]
+        tokens[row], counts[row] = draw_kept(
+            probs[row], thresholds[row], keep[row], numbers[row], removed[row]
+        )
+
+
+@njit(nogil=True, cache=True)
+def propose_rows(logits, peaks, numbers, probs, entropy, maximum, tokens, counter):  # type: ignore[no-untyped-def]
+    """The softmax of rows and a first draw from each, until no row is left to take.
+
+    In one go, because a row is in the cache only while it is being made.
+    """
+    nothing = np.empty(0, np.int64)
+    while True:
+        row = take_number(counter)
+        if row >= logits.shape[0]:
+            return
+        entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
+        tokens[row] = draw(probs[row], block_sums(probs[row]), nothing, 0, numbers[row, 0])
 
 
 class Wheel:

@@ -16,17 +16,18 @@ of other devices to the one in torch. Both return the same record, whose docstri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from bat._wheel import Wheel, draw_kept
+from bat._wheel import draw_kept_rows, propose_rows
 from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule
-from bat.threads import map_in_threads, usable_threads
-from bat.validation import ArrayInput, is_tensor, softmax_with_entropy
+from bat.threads import run_in_threads, usable_threads
+from bat.validation import ArrayInput, as_logits, is_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +80,31 @@ def propose(
 
         return begin(logits, rule, uniforms, max_tries=max_tries, threads=threads).collect()
     threads = usable_threads(threads)
-    probs, entropy = softmax_with_entropy(logits, threads=threads)
-    numbers = check_uniforms(uniforms, len(probs), max_tries)
-    summary = Summary(probs, entropy)
-    taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(len(probs), np.nan)
-    if not rule.basis_aware:
-        return _draw_plain(summary, rule, taus, numbers, threads)
-    rows = np.arange(len(probs))
-    tokens = np.array(
-        map_in_threads(lambda row: Wheel(probs[row], 0).draw(float(numbers[row, 0])), rows.tolist(), threads),
-        dtype=np.int64,
+    values, peaks = as_logits(logits)
+    batch = len(values)
+    numbers = check_uniforms(uniforms, batch, max_tries)
+    probs, tokens = np.empty(values.shape), np.empty(batch, np.int64)
+    entropy, maximum = np.empty((2, batch))
+    _deal(
+        lambda counter: propose_rows(values, peaks, numbers, probs, entropy, maximum, tokens, counter),
+        batch,
+        threads,
     )
-    own = probs[rows, tokens]
-    pending = np.flatnonzero(own < taus)
+    summary = Summary(probs, entropy, maximum)
+    taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(batch, np.nan)
+    counts, removed = np.zeros(batch, np.int64), np.empty(numbers.shape, np.int64)
+    pending = np.empty(0, np.int64)
+    own = probs[np.arange(batch), tokens]
+    if rule.basis_aware:
+        pending = np.flatnonzero(own < taus)
+    else:
+        _draw_plain(summary, rule, taus, numbers, own, tokens, counts, removed, threads)
+        own = probs[np.arange(batch), tokens]
     return Proposals(
         tokens=tokens,
         probs=own,
         thresholds=taus,
-        rejected_tokens=((),) * len(probs),
+        rejected_tokens=tuple(tuple(removed[q, : counts[q]].tolist()) for q in range(batch)),
         pending=pending,
         distributions=probs[pending],
         uniforms=numbers[pending],
@@ -104,33 +112,39 @@ def propose(
 
 
 def _draw_plain(
-    summary: Summary, rule: Rule, taus: FloatArray, numbers: FloatArray, threads: int
-) -> Proposals:
-    """Successive draws whose membership is known: after the last number, draw among the kept."""
-    probs = summary.probs
-    by_threshold = type(rule).keep is ThresholdRule.keep  # else the rule has its own idea of what to keep
-    keep = None if by_threshold else rule.keep(summary)
-    nothing = np.empty(0, np.bool_)
-
-    def run(row: int) -> tuple[int, tuple[int, ...]]:
-        removed = np.empty(numbers.shape[1], np.int64)
-        kept = nothing if keep is None else keep[row]
-        if kept.size and np.count_nonzero(kept) == 1:  # greedy, or nothing else survives: no draw is needed
-            return int(kept.argmax()), ()
-        token, count = draw_kept(probs[row], taus[row], kept, numbers[row], removed)
-        return int(token), tuple(removed[:count].tolist())
-
-    drawn = map_in_threads(run, range(len(probs)), threads)
-    tokens = np.array([token for token, _ in drawn], dtype=np.int64)
-    return Proposals(
-        tokens=tokens,
-        probs=probs[np.arange(len(probs)), tokens],
-        thresholds=taus,
-        rejected_tokens=tuple(rejected_tokens for _, rejected_tokens in drawn),
-        pending=np.empty(0, np.int64),
-        distributions=np.empty((0, probs.shape[1])),
-        uniforms=np.empty((0, numbers.shape[1])),
+    summary: Summary,
+    rule: Rule,
+    taus: FloatArray,
+    numbers: FloatArray,
+    own: FloatArray,
+    tokens: IntArray,
+    counts: IntArray,
+    removed: IntArray,
+    threads: int,
+) -> None:
+    """Finish the rows of a plain rule whose first draw is not kept: membership is known."""
+    if type(rule).keep is ThresholdRule.keep:
+        keep = np.empty((len(tokens), 0), np.bool_)
+        kept = own >= taus
+    else:  # the rule has its own idea of what to keep
+        keep = rule.keep(summary)
+        sole = np.count_nonzero(keep, axis=1) == 1  # greedy, or nothing else survives: no draw is needed
+        tokens[sole] = keep[sole].argmax(axis=1)
+        kept = keep[np.arange(len(tokens)), tokens]
+    which = np.flatnonzero(~kept)
+    _deal(
+        lambda counter: draw_kept_rows(
+            summary.probs, taus, keep, numbers, which, counter, tokens, counts, removed
+        ),
+        which.size,
+        threads,
     )
+
+
+def _deal(run: Callable[[IntArray], None], count: int, threads: int) -> None:
+    """Let threads run compiled code that takes numbers below ``count`` from a counter."""
+    counter = np.zeros(1, np.int64)
+    run_in_threads(lambda: run(counter), lambda: counter.fill(count), max(1, min(threads, count)))
 
 
 def check_uniforms(uniforms: npt.ArrayLike, batch: int, max_tries: int) -> FloatArray:
@@ -148,4 +162,4 @@ def check_uniforms(uniforms: npt.ArrayLike, batch: int, max_tries: int) -> Float
         )
     if not ((numbers >= 0.0) & (numbers < 1.0)).all():
         raise InvalidInputError("uniforms must lie in [0, 1). Make them with bat.uniforms.")
-    return numbers[:, :needed]
+    return np.ascontiguousarray(numbers[:, :needed])

@@ -8,22 +8,27 @@ decides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from bat._settle_rows import Rows, make_rows, settle_rows
 from bat._wheel import Wheel
 from bat.acceptance import FALLBACKS, Acceptance
-from bat.arrays import FloatArray, IntArray
+from bat.arrays import AnyArray, FloatArray, IntArray
 from bat.basis import Basis
 from bat.candidates import DEFAULT_MAX_PROGRAMS, find_candidates
 from bat.errors import InvalidInputError
-from bat.program import NO_EFFORT, Efforts, Program, Solver
+from bat.program import Answer, Efforts, Program, Solver
 from bat.proposals import Proposals
 from bat.solvers import check_solver, get_solver
-from bat.threads import map_in_threads, usable_threads
-from bat.thresholds import Verdict, check_vocabulary, judge
+from bat.solvers._finish import finish
+from bat.solvers._solve import LAST_RESORT
+from bat.solvers._workspace import Workspace
+from bat.solvers.certified import CertifiedSolver, as_batch_solver, as_question
+from bat.threads import run_in_threads, usable_threads
+from bat.thresholds import check_vocabulary, decision_goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,95 +60,108 @@ def settle(
         raise InvalidInputError(f"fallback must be one of {', '.join(FALLBACKS)}; got {fallback!r}.")
     if isinstance(solver, str):
         check_solver(solver)  # plain rules never ask for it, but a misspelt name is a mistake all the same
-    threads = usable_threads(threads)
-    rows = [_Row(basis.rows, proposals, position) for position in range(proposals.pending.size)]
-    if rows:
-        chosen = get_solver(solver)
-        map_in_threads(lambda row: row.draw(chosen), rows, threads)
-        for row in rows:
-            if row.token < 0:
-                row.fall_back(fallback, chosen, threads)
-    return _samples(proposals, rows)
+    pending = _decide(basis.rows, proposals, get_solver(solver), usable_threads(threads))
+    for row in np.flatnonzero(pending.tokens < 0).tolist():
+        _fall_back(pending, row, fallback, get_solver(solver), usable_threads(threads))
+    return _samples(proposals, pending)
 
 
-class _Row:
-    """A pending row on its way to a token."""
+def _decide(rows: FloatArray, proposals: Proposals, solver: Solver, threads: int) -> Rows:
+    """Let every pending row draw until a token is accepted or its tries are used up."""
+    rows_pending = proposals.pending
+    pending = make_rows(
+        rows,
+        np.ascontiguousarray(proposals.distributions),
+        np.ascontiguousarray(proposals.uniforms),
+        proposals.thresholds[rows_pending],
+        proposals.tokens[rows_pending],
+    )
+    if not rows_pending.size:
+        return pending
+    goal = decision_goal()
+    ours = as_batch_solver(solver)
+    question, certified = as_question(goal), ours or CertifiedSolver()
+    wanted = certified.wanted(rows)
+    prepared: dict[int, object] = {}  # what another solver shares between the tries of a row
 
-    def __init__(self, rows: FloatArray, proposals: Proposals, position: int) -> None:
-        row = int(proposals.pending[position])
-        self.rows, self.probs = rows, proposals.distributions[position]
-        self.numbers = proposals.uniforms[position]
-        self.tau, self.candidate = float(proposals.thresholds[row]), int(proposals.tokens[row])
-        self.max_tries = self.numbers.size - 1
-        self.token = -1
-        self.acceptance = Acceptance.THRESHOLD
-        self.undecided, self.programs = 0, 0
-        self.effort = NO_EFFORT
-        self.rejected_tokens: list[int] = []
+    def bounds(row: int, space: Workspace) -> tuple[Answer, Workspace]:
+        tau, probs = float(pending.thresholds[row]), pending.probs[row]
+        if ours is not None:
+            context = ours.prepare(rows, probs)
+            return finish(context, question._replace(threshold=tau), LAST_RESORT, space)
+        if row not in prepared:
+            prepared[row] = solver.prepare(rows, probs)
+        program = Program(rows, probs, int(pending.candidates[row]))
+        return solver.solve(program, replace(goal, threshold=tau), prepared[row]), space
 
-    def draw(self, solver: Solver) -> None:
-        """Draw until a token is accepted or the tries are used up."""
-        wheel = Wheel(self.probs, self.max_tries)
-        prepared = solver.prepare(self.rows, self.probs)
-        token = self.candidate
-        while token >= 0:
-            verdict, answer = judge(
-                solver, Program(self.rows, self.probs, token), self.tau, prepared=prepared
-            )
-            if answer is not None:
-                self.programs += 1
-                self.effort += answer.effort
-            if verdict is Verdict.ACCEPT:
-                self.token = token
-                self.acceptance = Acceptance.THRESHOLD if answer is None else Acceptance.CERTIFIED
-                return
-            self.undecided += verdict is Verdict.UNDECIDED
-            self.rejected_tokens.append(token)
-            wheel.remove(token)
-            tries = len(self.rejected_tokens)
-            token = wheel.draw(float(self.numbers[tries])) if tries < self.max_tries else -1
+    def work() -> None:
+        row, space = -1, certified.workspace(rows)
+        while True:
+            row, space = settle_rows(pending, question, wanted, space, ours is not None, row)
+            if row < 0:
+                break
+            answer, space = bounds(row, space)
+            pending.lower[row], pending.upper[row] = answer.lower, answer.upper
+            pending.pivots[row] += answer.effort.pivots
+            pending.passes[row] += answer.effort.passes
+            pending.seconds[row] += answer.effort.seconds
+        certified.keep(space)
 
-    def fall_back(self, fallback: str, solver: Solver, threads: int) -> None:
-        if fallback == "greedy":
-            self.token, self.acceptance = int(self.probs.argmax()), Acceptance.GREEDY_FALLBACK
-            return
-        candidates = find_candidates(
-            self.rows,
-            self.probs,
-            self.tau,
-            solver,
-            max_programs=DEFAULT_MAX_PROGRAMS,
-            time_limit_seconds=60.0,
-            threads=threads,
-        )
-        members = np.zeros_like(self.probs)
-        members[candidates.accepted] = self.probs[candidates.accepted]
-        self.token = Wheel(members, 1).draw(float(self.numbers[self.max_tries]))
-        self.acceptance = Acceptance.EXACT_FALLBACK
-        self.programs += candidates.programs
-        self.undecided += candidates.undecided.size
-        self.effort += candidates.effort
+    count = rows_pending.size
+    run_in_threads(work, lambda: pending.counter.fill(count), min(threads, count))
+    return pending
 
 
-def _samples(proposals: Proposals, rows: list[_Row]) -> Samples:
+def _fall_back(pending: Rows, row: int, fallback: str, solver: Solver, threads: int) -> None:
+    """Give a row that used up its tries a token all the same."""
+    probs, tau = pending.probs[row], float(pending.thresholds[row])
+    if fallback == "greedy":
+        pending.tokens[row], pending.acceptance[row] = probs.argmax(), Acceptance.GREEDY_FALLBACK
+        return
+    candidates = find_candidates(
+        pending.rows,
+        probs,
+        tau,
+        solver,
+        max_programs=DEFAULT_MAX_PROGRAMS,
+        time_limit_seconds=60.0,
+        threads=threads,
+    )
+    members = np.zeros_like(probs)
+    members[candidates.accepted] = probs[candidates.accepted]
+    pending.tokens[row] = Wheel(members, 1).draw(float(pending.uniforms[row, -1]))
+    pending.acceptance[row] = Acceptance.EXACT_FALLBACK
+    pending.programs[row] += candidates.programs
+    pending.undecided[row] += candidates.undecided.size
+    pending.pivots[row] += candidates.effort.pivots
+    pending.passes[row] += candidates.effort.passes
+    pending.seconds[row] += candidates.effort.seconds
+
+
+def _samples(proposals: Proposals, pending: Rows) -> Samples:
     """What was proposed, with the pending rows replaced by what became of them."""
-    batch, pending = len(proposals), proposals.pending
+    where = proposals.pending
+
+    def spread(values: AnyArray) -> AnyArray:
+        everywhere = np.zeros(len(proposals), values.dtype)
+        everywhere[where] = values
+        return everywhere
+
     tokens, probs = proposals.tokens.copy(), proposals.probs.copy()
-    acceptance = np.full(batch, Acceptance.THRESHOLD, np.uint8)
-    undecided, programs = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
-    efforts, rejected_tokens = [NO_EFFORT] * batch, list(proposals.rejected_tokens)
-    for q, row in zip(pending.tolist(), rows, strict=True):
-        tokens[q], probs[q], acceptance[q] = row.token, row.probs[row.token], row.acceptance
-        undecided[q], programs[q], efforts[q] = row.undecided, row.programs, row.effort
-        rejected_tokens[q] = tuple(row.rejected_tokens)
+    tokens[where] = pending.tokens
+    probs[where] = pending.probs[np.arange(where.size), pending.tokens]
+    rejected_tokens = list(proposals.rejected_tokens)
+    for position, row in enumerate(where.tolist()):
+        rejected = pending.rejected_tokens[position, : pending.rejections[position]]
+        rejected_tokens[row] = tuple(rejected.tolist())
     return Samples(
         tokens=tokens,
         probs=probs,
         thresholds=proposals.thresholds,
-        acceptance=acceptance,
+        acceptance=spread(pending.acceptance),
         rejections=np.array([len(rejected) for rejected in rejected_tokens], dtype=np.int64),
-        undecided=undecided,
-        programs=programs,
-        effort=Efforts.of(efforts),
+        undecided=spread(pending.undecided),
+        programs=spread(pending.programs),
+        effort=Efforts(spread(pending.pivots), spread(pending.passes), spread(pending.seconds)),
         rejected_tokens=tuple(rejected_tokens),
     )

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from bat.arrays import FloatArray, IntArray
-from bat.solvers._climb import Context
+from bat.solvers import _sweep
+from bat.solvers._context import Context
 
 CHUNK = 2048  # tokens at a time: [heavy, CHUNK] factors stay around ten megabytes
 
@@ -35,7 +36,8 @@ def upper_bounds(context: Context, tokens: IntArray) -> FloatArray:
         return bounds
     for start in range(0, tokens.size, CHUNK):
         part = tokens[start : start + CHUNK]
-        own = context.columns(part)  # [r, m]
+        own = np.empty((columns.shape[0], part.size))  # [r, m]
+        _sweep.gather(context.rows, part, own)
         solved = inverse @ own
         solved += inverse @ (own - gram @ solved)
         # What a further refinement would still change, in any factor: counted against the bound.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,6 +12,7 @@ from bat.basis import Basis
 from bat.errors import InvalidInputError
 from bat.program import NO_EFFORT, Answer, Certificate, Efforts, Goal, Program, Solver, Status
 from bat.solvers import get_solver
+from bat.solvers.certified import as_batch_solver
 from bat.threads import map_in_threads, usable_threads
 from bat.validation import ArrayInput, as_probabilities, as_thresholds, as_tokens
 
@@ -93,8 +94,7 @@ def critical_thresholds(
     checked, ids = _checked(basis, probs, tokens)
     goal = Goal(_as_tolerance(tolerance), cap=cap, time_limit_seconds=time_limit_seconds)
     chosen = get_solver(solver)
-    programs = [Program(basis.rows, row, int(token)) for row, token in zip(checked, ids, strict=True)]
-    answers = map_in_threads(lambda program: chosen.solve(program, goal), programs, usable_threads(threads))
+    answers = _solve_rows(chosen, basis.rows, checked, ids, goal, usable_threads(threads))
     return CriticalThresholds(
         lower=np.array([answer.lower for answer in answers]),
         upper=np.array([answer.upper for answer in answers]),
@@ -125,20 +125,14 @@ def decide(
     taus = as_thresholds(thresholds, len(ids))
     chosen = get_solver(solver)
 
-    def run(row: int) -> tuple[Verdict, Answer | None]:
-        program = Program(basis.rows, checked[row], int(ids[row]))
-        return judge(
-            chosen, program, float(taus[row]), prove=certificates, time_limit_seconds=time_limit_seconds
-        )
-
-    settled = map_in_threads(run, range(len(ids)), usable_threads(threads))
-    answers = [answer for _, answer in settled]
+    goal = decision_goal(prove=certificates, time_limit_seconds=time_limit_seconds)
+    answers = _solve_rows(chosen, basis.rows, checked, ids, goal, usable_threads(threads), taus)
     own = checked[np.arange(len(ids)), ids]
     lower = np.array([own[q] if a is None else a.lower for q, a in enumerate(answers)])
     # Without a program nothing bounds tau* from above, except that an impossible token has tau* = 0.
     upper = np.array([float(own[q] > 0.0) if a is None else a.upper for q, a in enumerate(answers)])
     return Decisions(
-        verdicts=tuple(verdict for verdict, _ in settled),
+        verdicts=tuple(_verdict(*row) for row in zip(own.tolist(), taus.tolist(), answers, strict=True)),
         lower=lower,
         upper=upper,
         used_program=np.array([answer is not None for answer in answers], dtype=np.bool_),
@@ -159,17 +153,55 @@ def judge(
 ) -> tuple[Verdict, Answer | None]:
     """The verdict on one token; no answer where none was needed."""
     own = float(program.probs[program.token])
-    if own >= threshold:
-        return Verdict.ACCEPT, None
-    if own == 0.0:
-        return Verdict.REJECT, None
-    goal = Goal(DECISION_TOLERANCE, threshold=threshold, prove=prove, time_limit_seconds=time_limit_seconds)
-    answer = solver.solve(program, goal, prepared)
+    answer = None
+    if 0.0 < own < threshold:
+        goal = decision_goal(prove=prove, time_limit_seconds=time_limit_seconds)
+        answer = solver.solve(program, replace(goal, threshold=threshold), prepared)
+    return _verdict(own, threshold, answer), answer
+
+
+def decision_goal(*, prove: bool = False, time_limit_seconds: float = 60.0) -> Goal:
+    """The goal of a decision, but for its threshold."""
+    return Goal(DECISION_TOLERANCE, prove=prove, time_limit_seconds=time_limit_seconds)
+
+
+def _verdict(own: float, threshold: float, answer: Answer | None) -> Verdict:
+    if answer is None:
+        return Verdict.ACCEPT if own >= threshold else Verdict.REJECT
     if answer.lower > threshold:
-        return Verdict.ACCEPT, answer
+        return Verdict.ACCEPT
     if answer.upper <= threshold:
-        return Verdict.REJECT, answer
-    return Verdict.UNDECIDED, answer
+        return Verdict.REJECT
+    return Verdict.UNDECIDED
+
+
+def _solve_rows(
+    solver: Solver,
+    rows: FloatArray,
+    probs: FloatArray,
+    tokens: IntArray,
+    goal: Goal,
+    threads: int,
+    thresholds: FloatArray | None = None,
+) -> list[Answer | None]:
+    """An answer for each row; with thresholds, None where the token needs no program at its own."""
+    ours = as_batch_solver(solver)
+    if ours is not None:
+        return ours.solve_rows(rows, probs, tokens, goal, threads, thresholds)
+
+    def run(row: int) -> Answer | None:
+        program = Program(rows, probs[row], int(tokens[row]))
+        if thresholds is None:
+            return solver.solve(program, goal)
+        return judge(
+            solver,
+            program,
+            float(thresholds[row]),
+            prove=goal.prove,
+            time_limit_seconds=goal.time_limit_seconds,
+        )[1]
+
+    return map_in_threads(run, range(len(tokens)), threads)
 
 
 def _checked(basis: Basis, probs: ArrayInput, tokens: ArrayInput) -> tuple[FloatArray, IntArray]:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bat._softmax import softmax_row
+from bat._softmax import softmax_rows
 from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
-from bat.threads import map_in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -78,25 +77,25 @@ def softmax(logits: ArrayInput, *, single: bool = False, name: str = "logits") -
     An entry of -inf is a forbidden token and gets probability zero; NaN, +inf and rows with nothing
     but -inf are errors. With ``single`` a 1-D input is taken as a batch of one.
     """
-    return softmax_with_entropy(logits, single=single, name=name)[0]
+    values, peaks = as_logits(logits, single=single, name=name)
+    probs = np.empty(values.shape)
+    entropy, maximum = np.empty((2, len(values)))
+    softmax_rows(values, peaks, probs, entropy, maximum, np.zeros(1, np.int64))
+    return probs
 
 
-def softmax_with_entropy(
-    logits: ArrayInput, *, single: bool = False, name: str = "logits", threads: int = 1
-) -> tuple[FloatArray, FloatArray]:
-    """What ``softmax`` gives, and the entropy of each row in nats, [B], which costs next to nothing there."""
+def as_logits(
+    logits: ArrayInput, *, single: bool = False, name: str = "logits"
+) -> tuple[npt.NDArray[np.floating], FloatArray]:
+    """Checked logits, float32 or float64 [B, v], and the largest of each row, float64 [B]."""
     values = _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
-    peaks = values.max(axis=1)  # [B]; NaN wins over everything in numpy's max
+    peaks = values.max(axis=1).astype(np.float64)  # NaN wins over everything in numpy's max
     if not np.isfinite(peaks).all():
         _raise_for_logits(values, peaks, name)
-    probs = np.empty(values.shape)
-    entropy = map_in_threads(
-        lambda row: softmax_row(values[row], float(peaks[row]), probs[row]), range(len(values)), threads
-    )
-    return probs, np.array(entropy, dtype=np.float64)
+    return values, peaks
 
 
-def _raise_for_logits(values: npt.NDArray[np.floating], peaks: npt.NDArray[np.floating], name: str) -> None:
+def _raise_for_logits(values: npt.NDArray[np.floating], peaks: FloatArray, name: str) -> None:
     """Raise for rows whose largest logit is no finite number."""
     if np.isnan(peaks).any():
         _raise_for_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")

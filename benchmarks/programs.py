@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+import bat
 from bat.program import Goal, Program, Solver, Status
 from bat.solvers import get_solver
 from bat.solvers.highs import HighsSolver
-from bat.threads import map_in_threads
 from benchmarks.contexts import Contexts
-from benchmarks.record import Figure, median_seconds, seconds_each
+from benchmarks.record import Figure, best_in_turns, median_seconds, seconds_each
 
 # Human tokens for the general solvers, evenly spread by rank of probability.
 HIGHS_TOKENS = 15
 CBC_TOKENS = 15
 OUR_REPEATS = 5  # more than for the others, because milliseconds are noisier than seconds
 THRESHOLDS = (0.003, 0.02)
+BATCH = 64
+THREAD_REPEATS = 7
 
 
 def programs(contexts: Contexts, count: int | None = None) -> list[Program]:
@@ -46,7 +48,7 @@ def measure(contexts: Contexts) -> Iterator[Figure]:
         yield from _against(get_solver(name), certified, programs(contexts, count), target, group)
     yield from _raw(programs(contexts, HIGHS_TOKENS), certified, group)
     yield from _decisions(contexts, certified)
-    yield from _threads(all_programs[:64], certified)
+    yield from _threads(contexts)
 
 
 def _against(
@@ -91,9 +93,27 @@ def _decisions(contexts: Contexts, certified: Solver) -> Iterator[Figure]:
         )
 
 
-def _threads(batch: list[Program], certified: Solver) -> Iterator[Figure]:
-    def run(threads: int) -> None:
-        map_in_threads(lambda p: certified.solve(p, Goal()), batch, threads)
-
-    one_thread, two_threads = (min(seconds_each(run, [threads] * 3)) for threads in (1, 2))
-    yield Figure("threads", "batch of 64, one thread / two threads", one_thread / two_threads, "x")
+def _threads(contexts: Contexts) -> Iterator[Figure]:
+    """A batch on one thread and on two, in turns: what a step of generation asks of the host."""
+    basis = contexts.basis(20)
+    order = np.argsort(contexts.own, kind="stable")
+    below = [q for q in order if 0.0 < contexts.own[q] < max(THRESHOLDS)][:BATCH]
+    logits = np.log(np.maximum(contexts.probs[:BATCH], 1e-300)).astype(np.float32)
+    numbers = bat.uniforms([bat.Key(0, "benchmark", q, 0) for q in range(len(logits))], 0, 11)
+    hardest, asked = (contexts.probs[q] for q in (order[:BATCH], below))
+    eta, aware = bat.get_rule("eta", 0.002), bat.get_rule("ba-eta", 0.06)
+    works: dict[str, Callable[[int], object]] = {
+        "intervals": lambda n: bat.critical_thresholds(
+            basis, hardest, contexts.tokens[order[:BATCH]], threads=n
+        ),
+        "decisions": lambda n: bat.decide(basis, asked, contexts.tokens[below], max(THRESHOLDS), threads=n),
+        "eta": lambda n: bat.sample(basis, logits, eta, numbers, threads=n),
+        "ba-eta": lambda n: bat.sample(basis, logits, aware, numbers, threads=n),
+    }
+    for name, work in works.items():
+        work(2)  # compile
+        one, two = best_in_turns([lambda work=work: work(1), lambda work=work: work(2)], THREAD_REPEATS)
+        group = f"{name}, batch of {BATCH}"
+        yield Figure(group, "one thread", one * 1e3, "ms")
+        ratio = two / one
+        yield Figure(group, "two threads / one", ratio, "x the time", "", "<= 0.6x", ratio <= 0.6)

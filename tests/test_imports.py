@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-BAT = {"bat", "numpy", "scipy", "torch", "numba", "highspy", "pulp"}
+BAT = {"bat", "numpy", "scipy", "torch", "numba", "llvmlite", "highspy", "pulp"}
 WORKERS = BAT | {
     "workers",
     "accelerate",

@@ -29,7 +29,9 @@ class Summary:
     array must not change while the summary lives.
     """
 
-    def __init__(self, probs: FloatArray, entropy: FloatArray | None = None) -> None:
+    def __init__(
+        self, probs: FloatArray, entropy: FloatArray | None = None, maximum: FloatArray | None = None
+    ) -> None:
         if not isinstance(probs, np.ndarray) or probs.dtype != np.float64 or probs.ndim != 2:
             described = f"{probs.dtype} {list(probs.shape)}" if isinstance(probs, np.ndarray) else type(probs)
             raise InvalidInputError(
@@ -39,6 +41,8 @@ class Summary:
         self.probs = probs
         if entropy is not None:  # known already from computing the softmax
             self.__dict__["entropy"] = entropy
+        if maximum is not None:
+            self.__dict__["maximum"] = maximum
 
     def __len__(self) -> int:
         return len(self.probs)

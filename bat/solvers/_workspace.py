@@ -6,10 +6,12 @@ held below, each as one token at its centre of mass.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from bat.arrays import FloatArray, IntArray
+from bat.arrays import AnyArray, FloatArray, IntArray
 from bat.solvers._sweep import weighted_column
 
 ABOVE_GROUP, BELOW_GROUP = 0, 1
@@ -18,43 +20,50 @@ INITIAL_CAPACITY = 2048
 STAGGER = 24
 
 
-class Workspace:
+# One program between passes over the vocabulary. Numbers; the arrays are beside it in the workspace.
+STATE = np.dtype(
+    [
+        ("token", np.int64),
+        ("mass", np.float64),  # p_i
+        ("began", np.float64),  # on the clock of ``bat._machine``
+        # The climb.
+        ("n", np.int64),  # slots of the working set in use
+        ("pivots", np.int64),
+        ("factored_at", np.int64),  # pivots when the edges were last computed afresh
+        ("optimal", np.bool_),
+        ("vertex_bound", np.float64),  # the upper bound its vertex proves, but for rounding
+        # The groups outside.
+        ("below_count", np.int64),
+        (
+            "moved_mass",
+            np.float64,
+        ),  # all ever added to or taken from ``below_sum``: its rounding error's scale
+        ("cutoff", np.float64),  # see ``_sweep.sweep``
+        ("published", np.bool_),  # whether the arrays over the vocabulary are this program's
+        # What the last pass found; see ``_sweep.sweep``.
+        ("crossed", np.int64),
+        ("near", np.int64),
+        ("turned", np.int64),
+        ("fallen", np.int64),
+        # The solve.
+        ("rounds", np.int64),
+        ("refreshes", np.int64),
+        ("passes", np.int64),
+        ("slack", np.float64),  # bounds the rounding error of a_j . y, for every j
+        # The answer.
+        ("status", np.int64),  # see ``_solve``
+        ("lower", np.float64),
+        ("upper", np.float64),
+        ("proof_size", np.int64),  # entries of ``proof_tokens`` in use
+    ],
+    align=True,
+)
+
+
+class Workspace(NamedTuple):
     """Arrays that one thread reuses from program to program: touching fresh pages costs as much as a pass."""
 
-    def __init__(self, r: int, v: int) -> None:
-        # What a pass compares signs with, and the masses it sums, over the whole vocabulary.
-        self.side_of = np.empty(v)
-        self.outside = np.empty(v)
-        # Tokens that a pass found across zero, and near it, with their values and how much they matter.
-        self.found: IntArray = np.empty(v, np.int64)
-        self.found_z = np.empty(v)
-        self.weights = np.empty(v)
-        self.near: IntArray = np.empty(v, np.int64)
-        self.near_z = np.empty(v)
-        self.r, self.v = r, v
-        self.reserve(0, INITIAL_CAPACITY)
-
-    def reserve(self, used: int, capacity: int) -> None:
-        """Room for ``capacity`` tokens in the working set, keeping the first ``used``."""
-        capacity += STAGGER
-        fresh = {
-            "tokens": np.full(capacity, -1),
-            "mass": np.zeros(capacity),
-            "z": np.ones(capacity),
-            "side": np.ones(capacity),
-            "length": np.ones(capacity),
-            "columns": np.zeros((self.r, capacity)),
-            "beta": np.zeros((self.r - 1, capacity)),
-        }
-        for name, array in fresh.items():
-            if used:
-                array[..., :used] = getattr(self, name)[..., :used]
-            setattr(self, name, array)
-        by_token = np.zeros((capacity, self.r - 1))
-        if used:
-            by_token[:used] = self.by_token[:used]
-        self.by_token = by_token
-
+    # The working set, [capacity] slots.
     tokens: IntArray  # [capacity]
     mass: FloatArray  # [capacity]
     z: FloatArray  # [capacity]
@@ -63,6 +72,91 @@ class Workspace:
     columns: FloatArray  # [r, capacity] as in the basis
     beta: FloatArray  # [c, capacity] centred and whitened
     by_token: FloatArray  # [capacity, c] the same, a token's entries side by side
+    # What a pass compares signs with, and the masses it sums, over the whole vocabulary.
+    side_of: FloatArray  # [v]
+    outside: FloatArray  # [v]
+    # Tokens that a pass found across zero, and near it, with their values and how much they matter.
+    found: IntArray  # [v]
+    found_z: FloatArray  # [v]
+    weights: FloatArray  # [v]
+    near: IntArray  # [v]
+    near_z: FloatArray  # [v]
+    # The climb.
+    own_column: FloatArray  # [r] a_i
+    own_beta: FloatArray  # [c] the same, centred and whitened
+    u: FloatArray  # [c] the point
+    basis: IntArray  # [c] the slots held at zero
+    pinned: FloatArray  # [c, c] row m: what slot m holds at zero, or moves along while it is empty
+    inverse: FloatArray  # [c, c] row m: the edge along which it leaves zero
+    frame: FloatArray  # [c, c] see ``_simplex.climb``
+    crash: IntArray  # [1] likewise
+    below_sum: FloatArray  # [r] sum of p_j a_j over the group below
+    moved: FloatArray  # [r] what the last pass moved into that sum
+    # The answer.
+    direction: FloatArray  # [r] y
+    proof_tokens: IntArray  # [r + v]
+    proof_fractions: FloatArray  # [r + v]
+    state: AnyArray  # [1] STATE
+
+
+def make_workspace(r: int, v: int) -> Workspace:
+    """A workspace for programs of r rows and v tokens."""
+    c = r - 1
+    return Workspace(
+        *_slots(r, INITIAL_CAPACITY + STAGGER),
+        side_of=np.empty(v),
+        outside=np.empty(v),
+        found=np.empty(v, np.int64),
+        found_z=np.empty(v),
+        weights=np.empty(v),
+        near=np.empty(v, np.int64),
+        near_z=np.empty(v),
+        own_column=np.empty(r),
+        own_beta=np.empty(c),
+        u=np.empty(c),
+        basis=np.empty(c, np.int64),
+        pinned=np.empty((c, c)),
+        inverse=np.empty((c, c)),
+        frame=np.empty((c, c)),
+        crash=np.empty(1, np.int64),
+        below_sum=np.empty(r),
+        moved=np.empty(r),
+        direction=np.empty(r),
+        proof_tokens=np.empty(r + v, np.int64),
+        proof_fractions=np.empty(r + v),
+        state=np.zeros(1, STATE),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _slots(r, capacity):  # type: ignore[no-untyped-def]
+    return (
+        np.full(capacity, -1),
+        np.zeros(capacity),
+        np.ones(capacity),
+        np.ones(capacity),
+        np.ones(capacity),
+        np.zeros((r, capacity)),
+        np.zeros((r - 1, capacity)),
+        np.zeros((capacity, r - 1)),
+    )
+
+
+@njit(nogil=True, cache=True)
+def reserve(space, used, capacity):  # type: ignore[no-untyped-def]
+    """The workspace with room for ``capacity`` tokens in the working set, keeping the first ``used``."""
+    slots = _slots(space.own_column.shape[0], capacity + STAGGER)
+    tokens, mass, z, side, length, columns, beta, by_token = slots
+    tokens[:used], mass[:used], z[:used] = space.tokens[:used], space.mass[:used], space.z[:used]
+    side[:used], length[:used] = space.side[:used], space.length[:used]
+    columns[:, :used], beta[:, :used] = space.columns[:, :used], space.beta[:, :used]
+    by_token[:used] = space.by_token[:used]
+    return Workspace(
+        tokens, mass, z, side, length, columns, beta, by_token, space.side_of, space.outside, space.found,
+        space.found_z, space.weights, space.near, space.near_z, space.own_column, space.own_beta, space.u,
+        space.basis, space.pinned, space.inverse, space.frame, space.crash, space.below_sum, space.moved,
+        space.direction, space.proof_tokens, space.proof_fractions, space.state,
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
