@@ -101,20 +101,13 @@ def _best_threshold(suggested: float, slope: Any, offset: Any) -> float:
 def _spans(program: Program, phi: FloatArray, columns: FloatArray, inverse: FloatArray) -> bool:
     """Whether fewer tokens than rows can still balance what is taken away, up to rounding.
 
-    Tokens that keep a part lie in the span of ``columns``, which was chosen among them. The question is
-    what is taken whole: if it points anywhere else, only tau = 1 balances it. The token itself is asked
-    about separately, lest its tiny probability hide in the rounding of heavier ones.
+    Tokens that keep a part lie in the span of ``columns``, which was chosen among them. What is taken whole
+    must lie in it too: if it points anywhere else, only tau = 1 balances it. Each token is asked about by
+    itself, because in their sum a light one would hide in the rounding of heavier ones.
     """
-    rows, probs, token = program.rows, program.probs, program.token
-    whole = np.where(phi == 1.0, probs, 0.0)
-    taken, size = weighted_sum(rows, whole)
-    others = probs.copy()
-    others[token] = 0.0
-    span = rows[:, heavy_independent(rows, others)]
-    own = rows[:, token]
-    stray = own - span @ (np.linalg.pinv(span) @ own)
-    balanced = np.all(np.abs(taken - columns @ (inverse @ taken)) <= 1e-12 * size.max())
-    return bool(balanced) and bool(np.linalg.norm(stray) <= DEPENDENT * np.linalg.norm(own))
+    taken = program.rows[:, (phi == 1.0) & (program.probs > 0.0)]
+    stray = taken - columns @ (inverse @ taken)
+    return bool(np.all(np.linalg.norm(stray, axis=0) <= DEPENDENT * np.linalg.norm(taken, axis=0)))
 
 
 def weighted_sum(rows: FloatArray, weights: Any) -> tuple[Any, Any]:

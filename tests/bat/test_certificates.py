@@ -108,6 +108,16 @@ def test_no_fractions_reach_too_low(seed: int, data: st.DataObject) -> None:
     assert Fraction(bound) * (1 + ULP) >= exact_critical_threshold(*problem)
 
 
+def test_a_light_token_taken_whole_does_not_hide_behind_a_heavy_one() -> None:
+    # Tokens of mass 1e-12 are taken together with one of mass 0.9. Nothing that is left can balance them, which
+    # the rounding of the heavy one would conceal.
+    problem = small_problem(302)
+    fractions = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+    assert problem.probs[5] < 1e-11
+    assert exact_critical_threshold(*problem) == 1
+    assert upper_bound(Program(*problem), fractions)[0] == 1.0
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_bounds_meet_at_the_optimum_and_pass_the_checker(seed: int) -> None:
     problem = small_problem(seed)
