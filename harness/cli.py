@@ -14,26 +14,33 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from harness.clashes import find_clash
-from harness.commands import (
-    database,
-    demo,
-    doctor,
-    export,
-    import_texts,
-    init,
-    next_tokens,
-    plan,
-    preview,
-    query,
-    report,
-    retry,
-    run,
-    runs,
-    sample,
-    status,
-    trace,
-)
-from harness.notes import Note
+
+try:
+    from harness.commands import (
+        database,
+        demo,
+        doctor,
+        export,
+        import_texts,
+        init,
+        next_tokens,
+        plan,
+        preview,
+        query,
+        report,
+        retry,
+        run,
+        runs,
+        sample,
+        status,
+        trace,
+    )
+    from harness.notes import Note
+except ImportError as error:
+    clash = find_clash(error)
+    if clash is None:
+        raise
+    sys.exit(f"error: {clash}")
 
 
 class _Flags:

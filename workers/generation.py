@@ -154,12 +154,12 @@ class _Shard:
         ]
         indices_of: dict[Batch, list[int]] = {}
         try:
-            for batch, new in fly(self._batches(waiting, indices_of), in_flight):
-                made += new
+            for landing in fly(self._batches(waiting, indices_of), in_flight):
+                made += landing.made
                 if progress is not None:
                     progress(made)
-                if batch.finished:
-                    self._keep(batch, indices_of.pop(batch))
+                if landing.is_last:
+                    self._keep(landing.batch, indices_of.pop(landing.batch))
         except torch.OutOfMemoryError:
             if in_flight == 1:
                 raise

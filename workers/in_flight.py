@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,12 +97,20 @@ class Batch:
         return made
 
 
-def fly(batches: Iterable[Batch], in_flight: int) -> Iterator[tuple[Batch, int]]:
-    """Advance batches to their ends, `in_flight` at a time; yields each step's batch and number of tokens."""
+class Landing(NamedTuple):
+    """A step that is done."""
+
+    batch: Batch
+    made: int  # tokens
+    is_last: bool  # of its batch, which other threads no longer change
+
+
+def fly(batches: Iterable[Batch], in_flight: int) -> Iterator[Landing]:
+    """Advance batches to their ends, `in_flight` at a time; yields every step."""
     if in_flight == 1:
         for batch in batches:
             while not batch.finished:
-                yield batch, batch.land(batch.launch())
+                yield Landing(batch, batch.land(batch.launch()), batch.finished)
         return
     waiting = iter(batches)
     flying: dict[Future[int], Batch] = {}  # in the order of their launches
@@ -119,9 +127,10 @@ def fly(batches: Iterable[Batch], in_flight: int) -> Iterator[tuple[Batch, int]]
             landed, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in [future for future in flying if future in landed]:
                 batch, made = flying.pop(future), future.result()
-                if not batch.finished:
+                is_last = batch.finished  # asked now: once launched again, another thread changes the batch
+                if not is_last:
                     launch(batch)  # before anything else: the device may have nothing to do
-                yield batch, made
+                yield Landing(batch, made, is_last)
 
 
 def close_gaps(staying: npt.NDArray[np.bool_]) -> IntArray:

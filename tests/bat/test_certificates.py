@@ -109,7 +109,7 @@ def test_no_fractions_reach_too_low(seed: int, data: st.DataObject) -> None:
 
 
 def test_a_light_token_taken_whole_does_not_hide_behind_a_heavy_one() -> None:
-    # Tokens of mass 1e-12 are taken together with one of mass 0.9. Nothing that is left can balance them, which
+    # Tokens of mass 1e-12 are taken with one of mass 0.9. Nothing that is left can balance them, which
     # the rounding of the heavy one would conceal.
     problem = small_problem(302)
     fractions = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0])

@@ -86,7 +86,7 @@ def test_a_changed_corpus_is_another_run(
     monkeypatch.setattr(cluster, "connected", None)
     said = run(capsys, "run", "tiny.yaml")
     assert "those of tiny#1, which is now the latest run." in said
-    assert said.splitlines()[-1].startswith("Nothing to do")
+    assert "Nothing to do" in said
     assert harness.list_runs("r.db")[0].run.id == 1
 
 
@@ -194,12 +194,12 @@ def test_a_run_has_one_version_of_what_its_sweep_does_not_state(
 ) -> None:
     """As when a branch of the hub moves on between two starts."""
     run(capsys, "run", "tiny.yaml")
-    load = materials.load
+    load_card = materials.load_card
 
-    def newer(name: str, *arguments: Any, **options: Any) -> Any:
-        return load(f"{name},seed=3", *arguments, **options)
+    def newer(name: str, *arguments: Any) -> Any:
+        return load_card(f"{name},seed=3", *arguments)
 
-    monkeypatch.setattr(materials.Materials.__init__, "__defaults__", (newer,))
+    monkeypatch.setattr(materials, "load_card", newer)
     with pytest.raises(SystemExit) as left:
         cli.main(["run", "tiny.yaml", "--db", "r.db", "--replan"])
     assert left.value.code == 1

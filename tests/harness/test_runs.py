@@ -34,7 +34,10 @@ def db(tmp_path: Path) -> str:
     return address
 
 
-def test_runs_of_one_name_are_told_apart(db: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_one_name_are_told_apart(
+    db: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # a narrow terminal would wrap the table
     printed = run_command(capsys, "runs", "list", "--db", db)
     assert run_command(capsys, "status", "--runs", "--db", db) == printed
     digest = harness.list_runs(db)[0].run.configuration_hash[:8]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -45,6 +46,20 @@ def test_any_number_in_flight_gives_the_same_bits(fake: LanguageModel) -> None:
     assert len({len(generation.trace) for generation in one}) > 5  # rows leave their batches at many steps
     for count in (2, 3, 50):  # more than there are batches is fine
         assert bits(generate(fake, shard, chosen, batches_in_flight=count)) == bits(one)
+
+
+def test_a_slow_listener_does_not_take_a_batch_for_finished_before_its_last_step(fake: LanguageModel) -> None:
+    """While the listener is told of a step, the next one is under way on another thread, and ends."""
+    shard, chosen = openings(12), settings("eta=0.01", max_tokens=3)
+    told: list[int] = []
+
+    def listen(made: int) -> None:
+        told.append(made)
+        time.sleep(0.05)
+
+    found = generate(fake, shard, chosen, batches_in_flight=2, progress=listen)
+    assert bits(found) == bits(generate(fake, shard, chosen))
+    assert told[-1] == sum(len(generation.trace) for generation in found)
 
 
 class WatchedDecoder(ModelDecoder):
@@ -209,7 +224,7 @@ def test_documents_are_read_while_programs_of_others_are_solved(
             fake,
             documents,
             positions=draw_positions(documents, None, 3),
-            basis_sizes=(6,),
+            constraints=(6,),
             batch_size=1,
             threads=1,
         )

@@ -146,7 +146,7 @@ def test_half_precision_is_welcome(documents, positions) -> None:
 
 
 def test_positions_are_drawn_by_default(fake) -> None:
-    with pytest.raises(InvalidInputError, match="10000 positions were asked for"):
+    with pytest.raises(InvalidInputError, match="10,000 positions were asked for"):
         measure(fake, [TokenizedDocument("d", np.zeros(50, dtype=np.int64))])
 
 

@@ -109,7 +109,9 @@ def is_basis_aware(method: str) -> bool:
 
 def plain_name(method: str) -> str:
     """Return what a basis-aware method shares with its plain form: the name without its parameter."""
-    name = method.lower().partition("=")[0]
+    name = method.partition("=")[0]
+    if ":" not in name:  # classes of modules are spelled exactly
+        name = name.lower()
     return name[3:] if is_basis_aware(name) else name
 
 

@@ -133,5 +133,5 @@ def test_impossible_requests_are_invalid(fake: LanguageModel, documents: list[To
         ask([5], tolerance=1e-9)
     with pytest.raises(InvalidInputError, match="floor must lie in"):
         ask([5], floor=0.0)
-    with pytest.raises(InvalidInputError, match="10000 positions were asked for"):
+    with pytest.raises(InvalidInputError, match="10,000 positions were asked for"):
         ask([10_000])
