@@ -13,6 +13,7 @@ from numba import njit
 from bat._machine import take_number
 
 BLOCK = 1024
+LANES = 256
 # Below this exponential is not a normal float64, and is taken as zero.
 LOWEST = -708.0
 LOG2_E = 1.4426950408889634
@@ -68,6 +69,37 @@ def _sums(weights, shifted):  # type: ignore[no-untyped-def]
 def _scale(weights, factor):  # type: ignore[no-untyped-def]
     for j in range(weights.shape[0]):
         weights[j] *= factor
+
+
+@njit(nogil=True, cache=True)
+def _has_nan(logits):  # type: ignore[no-untyped-def]
+    count = 0
+    for j in range(logits.shape[0]):
+        count += 1 if logits[j] != logits[j] else 0
+    return count > 0
+
+
+@njit(nogil=True, cache=True)
+def _largest(logits):  # type: ignore[no-untyped-def]
+    """The largest of numbers, of LANES at once: a single running maximum would not be vector instructions."""
+    lanes = np.full(LANES, -np.inf, logits.dtype)
+    whole = logits.shape[0] // LANES * LANES
+    for start in range(0, whole, LANES):
+        block = logits[start : start + LANES]
+        for k in range(LANES):
+            lanes[k] = block[k] if block[k] > lanes[k] else lanes[k]
+    largest = lanes[0]
+    for k in range(LANES):
+        largest = max(largest, lanes[k])
+    for j in range(whole, logits.shape[0]):
+        largest = max(largest, logits[j])
+    return largest
+
+
+@njit(nogil=True, cache=True)
+def peak_of_row(logits):  # type: ignore[no-untyped-def]
+    """The largest logit, or NaN if one is."""
+    return np.nan if _has_nan(logits) else np.float64(_largest(logits))
 
 
 @njit(nogil=True, cache=True)

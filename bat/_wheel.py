@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from bat._machine import take_number
-from bat._softmax import softmax_row
+from bat._softmax import peak_of_row, softmax_row
 from bat.arrays import FloatArray
 
 BLOCK = 512
@@ -122,13 +122,17 @@ def draw_kept_rows(probs, thresholds, keep, numbers, which, counter, tokens, cou
 def propose_rows(logits, peaks, numbers, probs, entropy, maximum, tokens, counter):  # type: ignore[no-untyped-def]
     """The softmax of rows and a first draw from each, until no row is left to take.
 
-    In one go, because a row is in the cache only while it is being made.
+    In one go, because a row is in the cache only while it is being made. ``peaks`` receives the largest logit
+    of each row; a row where that is no finite number is left alone.
     """
     nothing = np.empty(0, np.int64)
     while True:
         row = take_number(counter)
         if row >= logits.shape[0]:
             return
+        peaks[row] = peak_of_row(logits[row])
+        if not np.isfinite(peaks[row]):
+            continue
         entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
         tokens[row] = draw(probs[row], block_sums(probs[row]), nothing, 0, numbers[row, 0])
 

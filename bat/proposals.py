@@ -27,7 +27,7 @@ from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule, check_rule
 from bat.threads import run_in_threads, usable_threads
-from bat.validation import ArrayInput, as_logits, is_tensor
+from bat.validation import ArrayInput, as_logit_rows, check_peaks, is_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,17 @@ def propose(
 
         return begin(logits, rule, uniforms, max_tries=max_tries, threads=threads).collect()
     threads = usable_threads(threads)
-    values, peaks = as_logits(logits)
+    values = as_logit_rows(logits)
     batch = len(values)
     numbers = check_uniforms(uniforms, batch, max_tries)
     probs, tokens = np.empty(values.shape), np.empty(batch, np.int64)
-    entropy, maximum = np.empty((2, batch))
+    peaks, entropy, maximum = np.empty((3, batch))
     _deal(
         lambda counter: propose_rows(values, peaks, numbers, probs, entropy, maximum, tokens, counter),
         batch,
         threads,
     )
+    check_peaks(values, peaks)
     summary = Summary(probs, entropy, maximum)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(batch, np.nan)
     counts, removed = np.zeros(batch, np.int64), np.empty(numbers.shape, np.int64)

@@ -88,15 +88,23 @@ def as_logits(
     logits: ArrayInput, *, single: bool = False, name: str = "logits"
 ) -> tuple[npt.NDArray[np.floating], FloatArray]:
     """Checked logits, float32 or float64 [B, v], and the largest of each row, float64 [B]."""
-    values = _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
+    values = as_logit_rows(logits, single=single, name=name)
     peaks = values.max(axis=1).astype(np.float64)  # NaN wins over everything in numpy's max
-    if not np.isfinite(peaks).all():
-        _raise_for_logits(values, peaks, name)
+    check_peaks(values, peaks, name)
     return values, peaks
 
 
-def _raise_for_logits(values: npt.NDArray[np.floating], peaks: FloatArray, name: str) -> None:
+def as_logit_rows(
+    logits: ArrayInput, *, single: bool = False, name: str = "logits"
+) -> npt.NDArray[np.floating]:
+    """Logits as float32 or float64 [B, v]; ``check_peaks`` looks at their values."""
+    return _as_rows(_as_numpy(logits, keep_single=True), single=single, name=name)
+
+
+def check_peaks(values: npt.NDArray[np.floating], peaks: FloatArray, name: str = "logits") -> None:
     """Raise for rows whose largest logit is no finite number."""
+    if np.isfinite(peaks).all():
+        return
     if np.isnan(peaks).any():
         _raise_for_entry(name, "must not be NaN", values, np.isnan(values), "Check the model's output.")
     if (peaks == np.inf).any():
