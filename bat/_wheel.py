@@ -139,9 +139,9 @@ def propose_rows(logits, peaks, numbers, probs, entropy, maximum, tokens, counte
 
 
 @njit(nogil=True, cache=True)
-def propose_flattened_rows(
-    logits, temperature, first, peaks, numbers, probs, weights, entropy, maximum, tokens, counter
-):  # type: ignore[no-untyped-def]
+def propose_flattened_rows(  # type: ignore[no-untyped-def]
+    logits, peaks, numbers, probs, entropy, maximum, tokens, weights, temperature, first, counter
+):
     """``propose_rows`` at a temperature: ``probs`` are the model's, ``weights`` are flattened and drawn from.
 
     ``entropy`` and ``maximum`` belong to the flattened distribution if the temperature comes ``first``. If it

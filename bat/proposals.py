@@ -44,8 +44,8 @@ class Proposals:
     with the threshold must give one answer in both halves. Equal uniforms give equal tokens in every
     implementation, except where a number falls within rounding of the edge between two tokens.
 
-    With a temperature (``bat.temperature``) candidates are drawn from ``flattened``; all of the above holds if
-    it comes last. If it comes first, ``thresholds`` belong to the flattened distribution, while ``probs``
+    With a temperature (``bat.temperature``) candidates are drawn from ``flattened``. If it comes last, all of
+    the above holds. If it comes first, ``thresholds`` belong to the flattened distribution, while ``probs``
     are the model's own as ever: the two are not to be compared, and no row is pending.
     """
 
@@ -95,14 +95,16 @@ def propose(
     numbers = check_uniforms(uniforms, batch, max_tries)
     probs, tokens = np.empty(values.shape), np.empty(batch, np.int64)
     peaks, entropy, maximum = np.empty((3, batch))
-    made = (peaks, numbers, probs, entropy, maximum, tokens)
-    if heat is None:
-        weights = probs
-        _deal(lambda counter: propose_rows(values, *made, counter), batch, threads)
-    else:
-        weights = np.empty(values.shape)
-        how, made = (heat.value, heat.is_first), (*made[:3], weights, *made[3:])
-        _deal(lambda counter: propose_flattened_rows(values, *how, *made, counter), batch, threads)
+    made = (values, peaks, numbers, probs, entropy, maximum, tokens)
+    weights = probs if heat is None else np.empty(values.shape)
+
+    def run(counter: IntArray) -> None:
+        if heat is None:
+            propose_rows(*made, counter)
+        else:
+            propose_flattened_rows(*made, weights, heat.value, heat.is_first, counter)
+
+    _deal(run, batch, threads)
     check_peaks(values, peaks)
     seen = weights if heat is not None and heat.is_first else probs
     summary = Summary(seen, entropy, maximum)

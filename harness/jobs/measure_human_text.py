@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from bat.errors import InvalidInputError
+from bat.rules import get_rule_form
 from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
 from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
 from harness.jobs.records import StoredAs
@@ -49,6 +50,8 @@ class MeasureHumanText(JobSpec["Measurement"]):
     constraints: Annotated[tuple[int, ...], StoredAs("basis_sizes")]  # numbers of constraints
     tolerance: float
     batch_size: int
+    # What the sweep's rules ask beside the usual: see Rule.extra_facts.
+    extra_facts: tuple[str, ...] | None = None
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, text: HumanText) -> list[MeasureHumanText]:
@@ -57,6 +60,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
         from workers.reading import DOCUMENTS_PER_BATCH
 
         options = config.measurement
+        facts = {fact for rule in config.rules() for fact in get_rule_form(rule).rule.extra_facts}
         positions = DrawnPositions(
             options.tokens, options.per_document, options.seed, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
         )
@@ -69,6 +73,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
                 constraints=tuple(sorted(options.constraints)),
                 tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
+                extra_facts=tuple(sorted(facts)) or None,
             )
             for start, stop in shards(len(text.documents), options.shard_size)
         ]
@@ -119,6 +124,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
             self.constraints,
             self.tolerance,
             batch_size,
+            self.extra_facts or (),
         )
 
     def rows(self, value: Measurement) -> MeasurementRows:

@@ -168,6 +168,8 @@ class _Planner:
             rule=instance.setting.rule,
             parameter=None if planned is None else planned.setting.known_parameter,
             constraints=instance.setting.constraints,
+            temperature=instance.setting.temperature_columns[0],
+            temperature_order=instance.setting.temperature_columns[1],
             state=state,
             problem=problem,
             resolution=None if literal else instance.resolution_name,
@@ -225,6 +227,7 @@ class _Planner:
                 and planned.instance.model == instance.model
                 and planned.setting.rule == selected.rule
                 and planned.setting.constraints == selected.constraints
+                and planned.setting.temperature == selected.temperature
                 and planned.setting.parameter == Resolved(value)
             )
             if not jobs:

@@ -13,7 +13,7 @@ from bat.random import Key
 from harness.jobs.rows import GenerationEntry
 from harness.scoring.scores import ScoreEntry
 from harness.store.records import AttemptOutcome, GeneratedText
-from harness.store.results import BOUNDS, MEASURED
+from harness.store.results import BOUNDS, MEASURED, OPTIONAL
 from harness.store.statements import batches
 from harness.store.tables import (
     AttemptRow,
@@ -52,8 +52,11 @@ def read_measurement(connection: Connection, key: int) -> Measurement:
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The columns by name, without those that were not measured: all their values are NULL."""
     columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+    by_name = dict(zip(names, columns, strict=True))
+    measured = {name: values for name, values in by_name.items() if values[:1] not in ((), (None,))}
+    return {name: np.array(by_name[name]) for name in names if name in measured or name not in OPTIONAL}
 
 
 def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:

@@ -34,11 +34,16 @@ TableRows = dict[type[Base], list[dict[str, Any]]]
 # Columns in the order of the workers' records, which have the same names.
 MEASURED = (
     *("document", "position", "token", "probability", "entropy", "maximum", "rank"),
-    *("mass_above", "mass_nearer"),
+    *("mass_above", "mass_nearer", "deviation", "collision", "entropy_share"),
 )
 BOUNDS = (
     *("lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
+    *("lower_entropy_share", "upper_entropy_share"),
     *("status", "pivots", "passes", "seconds"),
+)
+# Those of them that are measured if a rule of the sweep asks for them.
+OPTIONAL = frozenset(
+    {"deviation", "collision", "entropy_share", "lower_entropy_share", "upper_entropy_share"}
 )
 
 
@@ -111,7 +116,8 @@ def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> N
 def _rows_of(
     record: Measurement | Thresholds, names: tuple[str, ...], shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    columns = [getattr(record, name).tolist() for name in names]
+    arrays = [getattr(record, name) for name in names]
+    columns = [[None] * len(record) if array is None else array.tolist() for array in arrays]
     return [
         {**shared, "item": item, **dict(zip(names, values, strict=True))}
         for item, values in enumerate(zip(*columns, strict=True))
