@@ -88,7 +88,10 @@ def explain_rejections(
     document = TokenizedDocument(continuation.prompt.id, ids)
     positions = {document.id: np.array(steps) + start}
     [batch] = read(language_model, [document], positions)
-    probs = bat.softmax(batch.logits)  # [steps, v]
+    heat = settings.temperature
+    # What the rule saw: thresholds are of that distribution.
+    first = isinstance(heat, bat.Temperature) and heat.is_first
+    probs = bat.softmax(batch.logits / heat.value if first else batch.logits)  # [steps, v]
     basis = language_model.basis(settings.constraints) if settings.rule.basis_aware else None
 
     def decode(token: int) -> str:
