@@ -1,7 +1,7 @@
 """What a worker is asked for and what it answers: plain records that cross process borders.
 
 A request says everything that a result depends on, and how a worker does it. Answers carry numpy arrays and
-text, never tensors.
+text, never tensors. The driver makes requests, too, so what runs a model is imported only to run one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from workers.features import CACHE_FOLDER, DEFAULT_MAX_TOKENS, featurize
-from workers.generation import Generation, GenerationSettings, generate
-from workers.measurement import measure
+from workers.generation_record import Generation, GenerationSettings
 from workers.measurement_record import Measurement
-from workers.models import ModelInfo
+from workers.model_info import ModelInfo
 from workers.positions import Positions, TokenizedDocument
 from workers.prefixes import Prefix
 from workers.reading import DOCUMENTS_PER_BATCH
@@ -70,6 +69,8 @@ class GenerateRequest(ModelTask[list[Generation]]):
     settings: GenerationSettings
 
     def run(self, worker: Worker) -> list[Generation]:
+        from workers.generation import generate
+
         return generate(
             worker.load(self.model),
             self.prefixes,
@@ -91,6 +92,8 @@ class MeasureRequest(ModelTask[Measurement]):
     batch_size: int = DOCUMENTS_PER_BATCH
 
     def run(self, worker: Worker) -> Measurement:
+        from workers.measurement import measure
+
         return measure(
             worker.load(self.model),
             self.documents,

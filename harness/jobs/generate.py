@@ -149,7 +149,7 @@ class Generate(TextsJob):
     def _settings(
         self, rule: Rule, max_tokens: int, batch_size: int, *, basis_aware: bool
     ) -> GenerationSettings:
-        from workers.generation import GenerationSettings
+        from workers.generation_record import GenerationSettings
 
         names = ("constraints", "max_tries", "fallback", "solver") if basis_aware else ()
         options = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

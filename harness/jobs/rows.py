@@ -66,7 +66,7 @@ class GenerationEntry:
 
     def to_generation(self) -> Generation:
         """Convert back to a worker's generation."""
-        from workers.generation import Generation, StopReason
+        from workers.generation_record import Generation, StopReason
 
         return Generation(
             prefix_id=self.prefix_id,

@@ -82,7 +82,7 @@ class ScoreGenerated(Score):
 
 def _read_texts(results: Results, job_ids: Sequence[str]) -> TextSet:
     from harness.scoring.texts import TextSet, TokenLikelihood
-    from workers.generation import StopReason
+    from workers.generation_record import StopReason
 
     prefix_set = results.parsed_jobs(job_ids[:1])[job_ids[0]].prefix_set
     assert prefix_set is not None

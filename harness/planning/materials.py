@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from harness.config.schema import Features, Import, Model, SweepConfig
@@ -20,10 +19,13 @@ from workers.encoding import decode, decode_continuation, encode
 from workers.given_texts import given_prefixes
 from workers.local_files import is_model_path
 from workers.model_cards import load_card
-from workers.models import ModelInfo
+from workers.model_info import ModelInfo
 from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
 from workers.requests import ModelRequest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,16 @@ class Materials:
         self._human_text: dict[str, HumanText] = {}
         self._imported: dict[tuple[str, str], ImportedTexts] = {}
         self._matched: set[tuple[str, str, Split]] = set()
+
+    def prepare(self) -> None:
+        """Load what any plan of the sweep is made from."""
+        for stage in self.config.stages:
+            for model in self.config.models_of(stage):
+                card = self.card(model)
+                if stage.kind == "measure":
+                    self.human_text(card)
+                else:
+                    self.prefix_set(card, stage.text_split)
 
     def card(self, model: Model | Features) -> ModelCard:
         """The card of a model of the sweep."""
