@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import harness
+from bat.compiled import EntryPoint
+from harness.api import running
 from harness.driver import cluster
 from harness.driver.log import LOGGER
 from harness.store import open_reader
@@ -41,6 +43,8 @@ def test_a_run_and_the_same_again(
     counts: list[dict[str, tuple[int, int]]] = []
     steps: list[str] = []
     notes: list[str] = []
+    needed: list[EntryPoint] = []
+    monkeypatch.setattr(running, "is_compiled", lambda *entries: needed.extend(entries))
     outcome = harness.run_sweep(
         tiny_sweep(text_corpus),
         file,
@@ -51,11 +55,13 @@ def test_a_run_and_the_same_again(
     assert (outcome.run, outcome.name, outcome.done, outcome.complete) == (1, "tiny", 17, True)
     assert outcome.database == f"sqlite:///{file}"
     assert hash_of(file) == expected
-    # Workers start while the driver loads its own libraries and plans.
-    assert steps == ["Loading Ray", "Starting Ray", "Loading libraries", "Planning", "Waiting for workers"]
+    # Workers start while the driver loads its own libraries and reads what it plans from.
+    assert steps == ["Loading Ray", "Starting Ray", "Planning", "Waiting for workers"]
     assert sum(done for done, _ in counts[-1].values()) == 17
     assert notes[0] == f"Run 'tiny' in sqlite:///{file}, log in {outcome.log}"
-    assert "rejects" in notes[1]
+    assert needed == [EntryPoint.BATCH, EntryPoint.STEP]
+    assert notes[1] == "Compiling the solver, which takes about a minute, once per installation."
+    assert "rejects" in notes[2]
     assert outcome.log is not None
     assert "planned" in outcome.log.read_text()
     assert capsys.readouterr() == ("", "")  # callbacks instead of printing
