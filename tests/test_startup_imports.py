@@ -29,6 +29,8 @@ class Pool:
         pickle.loads(pickle.dumps(request))
         print(json.dumps(sorted(sys.modules)), flush=True)
         os._exit(0)
+    def close(self):
+        pass
 
 cluster.connected = lambda *_, **__: contextlib.nullcontext()
 cluster.make_pool = lambda *_: Pool()
