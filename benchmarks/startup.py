@@ -172,7 +172,9 @@ def _look(top: int, spent: dict[int, tuple[str, float]]) -> None:
 
 
 def _kind(command: list[str]) -> str:
-    worker = any(part.endswith("default_worker.py") or part.startswith("ray::") for part in command)
+    # Before and after it has named itself.
+    titles = ("ray::Executor", "ray::IDLE")
+    worker = any(part.endswith("default_worker.py") or part.startswith(titles) for part in command)
     return "workers" if worker else "Ray"
 
 
