@@ -29,12 +29,12 @@ SWEEPS = ("configs/smoke.yaml", "configs/demo.yaml")  # two fake models; the dem
 RUNS = 3
 
 _LIBRARIES = "import ray, torch; from transformers import LlamaForCausalLM"
-# Before start-up was worked on, smoke.yaml took 4.6 times; see docs/benchmarks.md.
-_MOST_TIMES = 2.3
+# Half of what it took when the driver and every process of Ray imported all they could: 3.7 times.
+_MOST_TIMES = 1.8
 
 _HANDED_OUT = r"^(\S+ \S+) INFO \w+ \w+ attempt 1 to "
 _RESULT = r"^(\S+ \S+) INFO \w+ \w+ done"
-_SECONDS_BETWEEN_LOOKS = 0.05
+_SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_SECONDS = 600.0
 
 
@@ -52,7 +52,7 @@ class Start:
 
     phases: dict[str, float] = field(default_factory=dict)  # wall time by printed step
     first_job: Moment | None = None  # handed to a worker
-    first_result: Moment | None = None  # stored: the model is loaded, compiled code read from its cache
+    first_result: Moment | None = None  # of a fake model, whose jobs take no time: all is loaded
 
 
 def measure() -> Iterator[Figure]:
@@ -73,8 +73,9 @@ def _figures(sweep: str, starts: list[Start], libraries: list[float]) -> Iterato
     yield Figure(group, "to the first job", _median(each.wall for each in first_jobs), "s", _OF_RUNS)
     for name in starts[0].phases:
         yield Figure(group, f"  {name}", _median(start.phases.get(name, 0.0) for start in starts), "s")
-    yield Figure(group, "to the first result", _median(each.wall for each in results), "s", _OF_RUNS)
-    for name, moments in (("first job", first_jobs), ("first result", results)):
+    if results:
+        yield Figure(group, "to the first result", _median(each.wall for each in results), "s", _OF_RUNS)
+    for name, moments in (("first job", first_jobs), ("first result", results))[: 2 if results else 1]:
         total = _median(each.processor.total() for each in moments)
         yield Figure(group, f"processor time to the {name}", total, "s", "all processes")
         for kind in ("driver", "Ray", "workers"):
@@ -105,7 +106,7 @@ def _processor_seconds(command: list[str]) -> float:
 
 
 def _start(sweep: str) -> Start:
-    """Run a sweep until its first result."""
+    """Run a sweep until its first job, and if jobs take no time, until its first result."""
     program = str(Path(sys.executable).with_name("bat-harness"))
     with tempfile.TemporaryDirectory() as folder:
         command = [program, "run", sweep, "--db", f"{folder}/results.db"]
@@ -115,29 +116,32 @@ def _start(sweep: str) -> Start:
             reading = threading.Thread(target=_read_phases, args=(process.stderr, began, start.phases))
             reading.start()
             try:
-                _watch(process, Path(folder, "logs"), began, start)
+                _watch(process, Path(folder, "logs"), began, start, until_result=sweep == SWEEPS[0])
             finally:
                 for _ in range(2):  # the second one stops at once
                     process.send_signal(signal.SIGINT)
                     time.sleep(0.5)
                 process.wait(60)
                 reading.join()
-    if start.first_job is None or start.first_result is None:
-        raise RuntimeError(f"{sweep} had no result within {_MOST_SECONDS:g} seconds")
+    if start.first_job is None:
+        raise RuntimeError(f"{sweep} had not begun a job within {_MOST_SECONDS:g} seconds")
     last = list(start.phases)[-1]  # it ends with the first job, not with the run
     start.phases[last] = start.first_job.wall - sum(start.phases[name] for name in list(start.phases)[:-1])
     return start
 
 
-def _watch(process: subprocess.Popen[str], logs: Path, began: float, start: Start) -> None:
+def _watch(
+    process: subprocess.Popen[str], logs: Path, began: float, start: Start, *, until_result: bool
+) -> None:
     spent: dict[int, tuple[str, float]] = {}
     while time.time() - began < _MOST_SECONDS and process.poll() is None:
         _look(process.pid, spent)
         log = "".join(file.read_text() for file in logs.glob("*.log"))
         if start.first_job is None:
             start.first_job = _moment(_HANDED_OUT, log, began, spent)
-        start.first_result = _moment(_RESULT, log, began, spent)
-        if start.first_result is not None:
+        if until_result:
+            start.first_result = _moment(_RESULT, log, began, spent)
+        if (start.first_result if until_result else start.first_job) is not None:
             return
         time.sleep(_SECONDS_BETWEEN_LOOKS)
 

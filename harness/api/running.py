@@ -231,8 +231,7 @@ def _prepare(config: SweepConfig) -> Materials:
     from harness.planning.materials import Materials
 
     materials = Materials(config)
-    with suppress(Exception):  # planning tries again, and says what is wrong
-        materials.prepare()
+    materials.prepare()
     return materials
 
 

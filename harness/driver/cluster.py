@@ -144,7 +144,8 @@ def _lean() -> Iterator[None]:
       to the driver; and no API server, which serves the dashboard and for which `ray.init` waits before it
       starts anything else. Each is a process that imports Ray.
     """
-    params = functools.partial(parameter.RayParams, no_monitor=True, include_log_monitor=False)
+    options: dict[str, Any] = {"no_monitor": True, "include_log_monitor": False}
+    params = functools.partial(parameter.RayParams, **options)
     changes: tuple[tuple[Any, str, Any], ...] = (
         (ray_constants, "ENABLE_RAY_CLUSTER", False),
         (parameter, "RayParams", params),

@@ -16,6 +16,7 @@ from harness.driver import cluster
 from harness.driver.log import LOGGER
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
+from workers import pretrained
 
 
 def hash_of(file: Path) -> str:
@@ -178,3 +179,20 @@ def test_what_ray_prints_goes_to_the_log_and_what_others_print_does_not(
         thread.join()
     assert capsys.readouterr().out == "ours\n"
     assert logged == ["Ray: a worker died"]
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_once(
+    text_corpus: Path, file: Path, without_ray: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def fetch(name: str, revision: str | None) -> str:
+        asked.append(name)
+        raise OSError("no network")
+
+    monkeypatch.setattr(pretrained, "fetch_commit", fetch)
+    with pytest.raises(harness.BatError, match="loading it from the hub failed"):
+        harness.run_sweep(tiny_sweep(text_corpus, "nobody/nothing"), file)
+    assert asked == ["nobody/nothing"]
+    with open_reader(file) as reader:
+        assert reader.runs() == []
