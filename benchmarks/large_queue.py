@@ -30,8 +30,7 @@ from harness.driver.enqueue import enqueue
 from harness.driver.inputs import SweepInputs
 from harness.driver.pool import Outcome
 from harness.driver.stopping import Stop
-from harness.jobs import FeaturizeGenerated, Generate, JobSpec
-from harness.jobs.rows import FeatureRows, Rows
+from harness.jobs import FeatureRows, FeaturizeGenerated, Generate, JobSpec, Rows
 from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import Lease, Store, open_store

@@ -18,8 +18,7 @@ from harness.driver.inputs import SweepInputs
 from harness.driver.log import LOGGER
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.stopping import Stop
-from harness.jobs import JobSpec
-from harness.jobs.rows import Rows
+from harness.jobs import JobSpec, Rows
 from harness.planning.materials import Materials
 from harness.planning.planner import Plan
 from harness.store import Lease, Progress, Store, StoreLostError

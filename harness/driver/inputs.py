@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.jobs import HumanText, ImportedFile, ModelIdentity
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import HumanText, ImportedFile, ModelIdentity, PrefixEntry
 from harness.planning.materials import Materials
 from harness.store import Reader
 from workers.requests import ModelRequest

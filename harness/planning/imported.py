@@ -8,8 +8,7 @@ from pathlib import Path
 
 from bat.errors import InvalidInputError
 from harness.config.imports import Import
-from harness.jobs import ImportedFile
-from harness.jobs.rows import PrefixEntry, storable
+from harness.jobs import ImportedFile, PrefixEntry, storable
 from workers.corpora.tables import check_unique, digest_of, read_table
 from workers.given_texts import without_prefix
 

@@ -12,8 +12,16 @@ from transformers import PreTrainedTokenizerBase
 
 from bat.errors import InvalidInputError
 from harness.config.schema import Features, Import, Model, SweepConfig
-from harness.jobs import LOCAL, CorpusIdentity, HumanText, ImportedFile, ModelIdentity, is_commit
-from harness.jobs.rows import PrefixEntry, PrefixRows
+from harness.jobs import (
+    LOCAL,
+    CorpusIdentity,
+    HumanText,
+    ImportedFile,
+    ModelIdentity,
+    PrefixEntry,
+    PrefixRows,
+    is_commit,
+)
 from harness.planning.imported import ImportedTexts, load_imported
 from workers.corpora import Corpus, Split, open_corpus
 from workers.encoding import decode, decode_continuation, encode

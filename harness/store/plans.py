@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select, text, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, JobKind, canonical_json
-from harness.jobs.rows import PrefixRows
+from harness.jobs import Job, JobKind, PrefixRows, canonical_json
 from harness.store.records import JobState, Resolution
 from harness.store.statements import add_rows, batches, by_key_only, find_keys
 from harness.store.tables import (

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bat.errors import InvalidInputError
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import PrefixEntry
 from harness.scoring.scores import StoredScore
 from harness.store import deletion, hashing, instances, result_rows, runs
 from harness.store.addresses import shown

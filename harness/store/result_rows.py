@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, func, select
 
 from bat.random import Key
-from harness.jobs.rows import GenerationEntry
+from harness.jobs import GenerationEntry
 from harness.scoring.scores import ScoreEntry
 from harness.store.records import AttemptOutcome, GeneratedText
 from harness.store.results import BOUNDS, MEASURED

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from bat.errors import InvalidInputError
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
+from harness.jobs import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
 from harness.store.statements import add_rows
 from harness.store.tables import (
     Base,

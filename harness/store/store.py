@@ -35,8 +35,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import ROWS_TYPES, Job, JobKind
-from harness.jobs.rows import PrefixRows, Rows
+from harness.jobs import ROWS_TYPES, Job, JobKind, PrefixRows, Rows
 from harness.store import deletion, instances, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect

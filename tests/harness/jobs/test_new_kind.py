@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import harness.jobs
-from harness.jobs import KINDS, Inputs, JobKind, JobSpec, Trial
-from harness.jobs.rows import ScoreRows
+from harness.jobs import KINDS, Inputs, JobKind, JobSpec, ScoreRows, Trial
 from harness.report.tracing import _step
 from harness.scoring.scores import ScoreEntry
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
