@@ -23,7 +23,7 @@ from harness.jobs import (
     canonical_json,
 )
 from harness.store.records import JobState
-from harness.store.result_rows import read_features, read_generations, read_measurement, read_scores
+from harness.store.results import read_features, read_generations, read_measurement, read_scores
 from harness.store.tables import (
     GenerationRow,
     JobRow,
