@@ -12,7 +12,7 @@ A module has everything about its kind: the typed specification, what it needs, 
 request to a worker, what is stored of the answer, and its description for people. base.py defines what every
 kind implements; nothing outside this package reads a key of a specification.
 
-To add a kind: write its module, add it to KINDS, and let planning/instances.py plan it.
+To add a kind: write its module, add it to KINDS, and plan it in planning/planner.py.
 """
 
 from __future__ import annotations

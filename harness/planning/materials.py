@@ -23,6 +23,7 @@ from harness.jobs import (
     is_commit,
 )
 from harness.planning.imported import ImportedTexts, load_imported
+from harness.store import Reader
 from workers.corpora import Corpus, Split, open_corpus
 from workers.encoding import decode, decode_continuation, encode
 from workers.given_texts import given_prefixes
@@ -188,3 +189,25 @@ class Materials:
             identity = CorpusIdentity.of(corpus.name, corpus.revision, corpus.split)
             self._human_text[key] = HumanText(tuple(documents), positions, identity)
         return self._human_text[key]
+
+
+@dataclass(frozen=True)
+class SweepInputs:
+    """What requests are built from: a sweep's materials, and stored results. See harness.jobs.Inputs."""
+
+    materials: Materials
+    results: Reader
+
+    def model_request(self, model: ModelIdentity) -> ModelRequest:
+        """The request that makes a worker load a model."""
+        return self.materials.card_of(model).pinned_request
+
+    def human_text(self, model: ModelIdentity) -> HumanText:
+        """The text on which rejection rates are measured, in the tokens of a model."""
+        return self.materials.human_text(self.materials.card_of(model))
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]:
+        """The texts of a file that continue these prefixes."""
+        return self.materials.imported_texts(file, model, prefixes)

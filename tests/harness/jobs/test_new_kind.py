@@ -13,8 +13,7 @@ from harness.jobs import KINDS, Inputs, JobKind, JobSpec, ScoreRows, Trial
 from harness.report.tracing import _step
 from harness.scoring.scores import ScoreEntry
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
-from workers.requests import Request
-from workers.worker import Worker
+from workers.requests import Request, Worker
 
 
 @dataclass(frozen=True)
