@@ -149,7 +149,7 @@ class Worker:
         self.threads = threads
         self.batches_in_flight = batches_in_flight
         self.clock = Clock()  # of the request that is being answered
-        # Imported when a worker starts, not with its first request. The driver, which makes requests, does without.
+        # Imported when a worker starts, not with its first request: the driver makes requests without them.
         import torch
 
         from workers import models

@@ -1,7 +1,6 @@
 """From a sweep to its jobs.
 
-materials.py    what jobs and requests are made from: model cards, prefixes, human text
-imported.py     texts made elsewhere, matched to prefixes
+materials.py    what jobs and requests are made from: model cards, prefixes, texts
 import_sweep.py the sweep that `bat-harness import` runs
 resolve.py      parameters that results decide
 planner.py      all jobs that can be planned now, and which parameters are unresolved; stores them
