@@ -133,7 +133,7 @@ class Paces:
 
     def __call__(self, job: JobSpec[Any]) -> Pace:
         if job.kind is JobKind.SCORE or job.model_identity is None:
-            return Pace(job.kind, "")
+            return Pace(job.kind, "", job.pace)
         return Pace(job.kind, self._titles[job.model_identity], job.pace)
 
 
