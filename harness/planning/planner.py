@@ -213,7 +213,7 @@ class _Planner:
             self.human[key] = human_jobs(self.materials, card, instance.split)
         human = self.human[key]
         own = setting_jobs(self.materials, card, human, instance, setting)
-        in_order = (*own.texts, *human.features, *own.from_texts, *human.scores)
+        in_order: list[AnyJob] = [*own.texts, *human.features, *own.from_texts, *human.scores]
         self._add_jobs(instance.stage, in_order)
         prefix_set = human.prefix_set.human_fingerprint
         if is_first:
