@@ -149,7 +149,7 @@ class Worker:
         self.threads = threads
         self.batches_in_flight = batches_in_flight
         self.clock = Clock()  # of the request that is being answered
-        # Imported when a worker starts, not with its first request: the driver makes requests without them.
+        # Only a worker needs these, and when it starts, not with its first request.
         import torch
 
         from workers import models

@@ -12,6 +12,7 @@ from types import FrameType
 
 import pytest
 
+from harness.driver.pool import Vacancy
 from harness.jobs import KINDS
 from harness.planning.materials import Materials
 from harness.report.loading import load_results
@@ -43,7 +44,7 @@ def read_page() -> tuple[dict[str, Files], dict[str, int], Files]:
 
 
 class OneAtATime(LocalPool):
-    def vacancies(self) -> list[object]:  # type: ignore[override]
+    def vacancies(self) -> list[Vacancy]:
         return super().vacancies()[:1]
 
 
