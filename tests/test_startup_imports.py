@@ -42,8 +42,7 @@ import json, sys
 from bat.rules import get_rule
 from workers.generation_record import GenerationSettings
 from workers.prefixes import Prefix
-from workers.requests import GenerateRequest, ModelRequest
-from workers.worker import Worker
+from workers.requests import GenerateRequest, ModelRequest, Worker
 
 settings = GenerationSettings(get_rule("eta", 0.01), max_tokens=2)
 request = GenerateRequest(ModelRequest("fake:v=300,d=8"), (Prefix("a", (1, 2), ()),), settings)

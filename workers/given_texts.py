@@ -21,13 +21,11 @@ from workers.corpora.tables import Row, check_unique, read_table
 from workers.encoding import decode_continuation, encode, encode_openings, leading_ids
 from workers.generation_record import Generation, StopReason
 from workers.prefixes import Prefix, PrefixSet
-from workers.requests import ModelTask
+from workers.requests import ModelTask, Worker
 from workers.traces import Trace
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-    from workers.worker import Worker
 
 
 def without_prefix(prefix: str, text: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bat import rules, solvers
-from harness.jobs.base import Inputs, JobLabels, Trial
-from harness.jobs.parts import ModelIdentity, PrefixRange, plugins, shards
+from harness.jobs.base import JobLabels
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, plugins, shards
 from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:

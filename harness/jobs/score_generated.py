@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.jobs.base import Inputs, Results
-from harness.jobs.featurize_generated import FeaturizeGenerated
-from harness.jobs.featurize_human import FeaturizeHuman
+from harness.jobs.featurize import FeaturizeGenerated, FeaturizeHuman
+from harness.jobs.parts import Inputs, Results
 from harness.jobs.score import Score, logarithms, scoring_options
 from harness.jobs.texts import TextsJob
 

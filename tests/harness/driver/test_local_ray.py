@@ -15,7 +15,7 @@ import pytest
 from harness.clashes import find_clash
 from harness.store import open_reader
 from tests.harness.driver.sweeps import tiny_sweep
-from workers.executor import Origin, arrange
+from workers.actors import Origin, arrange
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(sys.executable).with_name("bat-harness")
