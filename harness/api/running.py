@@ -22,7 +22,7 @@ from harness.status.run_status import estimate_time_left
 from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
 
-if TYPE_CHECKING:  # these import torch and Ray
+if TYPE_CHECKING:  # imported when there is something to run
     from harness.driver.driver import Summary
     from harness.driver.pool import Pool
     from harness.planning.materials import Materials
