@@ -1,6 +1,6 @@
 """Whether the compiled solver is in numba's cache: if not, its first use takes about a minute.
 
-Callers can then say why they wait. The answer comes from the files of the cache alone, in a millisecond: a
+Callers can then say why they wait. The answer comes from the files of the cache alone, in milliseconds: a
 driver, which decides nothing itself, does not import numba to ask.
 """
 
@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 
 NOTE = "Compiling the solver, which takes about a minute, once per installation."
@@ -31,13 +32,22 @@ def is_compiled(*entries: EntryPoint) -> bool:
     return all(_is_cached(_PACKAGE / entry.value[0], entry.value[1]) for entry in entries)
 
 
+@cache
+def source_stamp(package: Path) -> str:
+    """A hash of the modules of a package that have anything to compile (see bat._compiling)."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if b"@njit" in source:
+            digest.update(f"{path.relative_to(package).as_posix()} {len(source)}\n".encode() + source)
+    return digest.hexdigest()
+
+
 def _is_cached(source: Path, function: str) -> bool:
-    # numba names an index after the function and its line, and ignores it if its source changed later.
-    changed = source.stat().st_mtime
+    # numba names an index after the function and its line, and ignores one with another stamp.
     pattern = f"{source.stem}.{function}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
-    return any(
-        index.stat().st_mtime >= changed for folder in _folders(source) for index in folder.glob(pattern)
-    )
+    stamp = source_stamp(_PACKAGE).encode()
+    return any(stamp in index.read_bytes() for folder in _folders(source) for index in folder.glob(pattern))
 
 
 def _folders(source: Path) -> Iterator[Path]:

@@ -47,6 +47,7 @@ class Generate(TextsJob):
     max_tries: int | None = None
     fallback: str | None = None
     solver: str | None = None
+    solver_version: int | None = None  # of its decisions, whose efforts are part of a text's trace
     plugins: Mapping[str, Mapping[str, str]] | None = (
         None  # provenance of the rule and solver if they are not built in
     )
@@ -67,6 +68,7 @@ class Generate(TextsJob):
                 "max_tries": options.max_tries,
                 "fallback": options.fallback,
                 "solver": options.solver,
+                "solver_version": solvers.decision_version(options.solver),
             }
         return [
             cls(

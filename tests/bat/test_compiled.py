@@ -38,11 +38,9 @@ def test_numba_keeps_what_it_compiles_where_we_look(
     assert not is_compiled(entry)
     [folder] = compiled._folders(source)
     folder.mkdir()
-    file = folder / index
-    file.touch()
-    os.utime(file, (0, 0))
+    (folder / index).write_bytes(b"stamp of an older source")
     assert not is_compiled(entry)
-    os.utime(file)
+    (folder / index).write_bytes(compiled.source_stamp(PACKAGE).encode())
     assert is_compiled(entry)
     assert not fnmatch(index, f"*.py{sys.version_info.major}{sys.version_info.minor + 1}.nbi")
 
