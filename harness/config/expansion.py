@@ -300,7 +300,12 @@ def _parameters(
 def _at_temperature(references: list[Setting], temperature: Temperature | None) -> list[Setting]:
     """The settings that a setting with a temperature is matched to: those with the same, if there are any.
 
-    Rejection rates do not depend on it, so otherwise each reference counts once, at temperature 1.
+    Rejection rates do not depend on it, so otherwise each reference counts once, at temperature 1; one whose
+    parameter is the best of a selection counts at the temperatures that were selected for.
     """
     same = [reference for reference in references if reference.temperature == temperature]
-    return same or list(dict.fromkeys(dataclasses.replace(each, temperature=None) for each in references))
+    return same or list(
+        dict.fromkeys(
+            each if each.needs_stages else dataclasses.replace(each, temperature=None) for each in references
+        )
+    )

@@ -35,7 +35,7 @@ _PANELS_PER_ROW = 2
 
 _MIN_PROBABILITY = 1e-30  # a logarithmic scale has no zero
 
-_SYMBOLS = {"eta": "η", "epsilon": "ε", "nucleus": "p", "min-p": "α", "top-h": "α", "top-n-sigma": "n"}
+_SYMBOLS = {"eta": "η", "epsilon": "ε", "nucleus": "p"}
 _MARKS = {  # marker, colour, filled, meaning
     "yes": ("o", style.BLUE, True, "accepted for its probability"),
     "basis": ("D", style.GREEN, True, "accepted below the threshold"),

@@ -140,7 +140,7 @@ def test_older_runs_keep_their_identity() -> None:
 
 def test_human_text_is_measured_with_what_the_rules_ask() -> None:
     from harness.jobs import MeasureHumanText
-    from harness.jobs.base import HumanText
+    from harness.jobs.parts import HumanText
 
     def planned(*methods: dict[str, object]) -> MeasureHumanText:
         text = HumanText((_document(),), {}, specs.CORPUS)
