@@ -13,9 +13,8 @@ import pytest
 from bat.errors import InvalidInputError
 from bat.solvers import decision_version
 from harness.config import load_config
-from harness.jobs import KINDS, Generate, JobKind, JobSpec, parse_job
-from harness.jobs.identity import canonical_json
-from harness.jobs.records import StoredAs, from_json, to_json
+from harness.jobs import KINDS, Generate, JobKind, JobSpec, canonical_json, parse_job
+from harness.jobs.base import StoredAs, from_json, to_json
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
 from tests.harness.jobs import specs
