@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
+from unittest import mock
 
 import ray
 from ray._private import parameter, ray_constants, services
@@ -151,14 +152,13 @@ def _lean() -> Iterator[None]:
         (parameter, "RayParams", params),
         (services, "start_api_server", lambda *_, **__: (None, None)),  # as when it could not be started
     )
-    before = [getattr(module, name) for module, name, _ in changes]
-    try:
+    with contextlib.ExitStack() as stack:
         for module, name, value in changes:
-            setattr(module, name, value)
+            if hasattr(module, name):
+                stack.enter_context(mock.patch.object(module, name, value))
+            else:
+                LOGGER.warning("Ray %s has no %s.%s: it starts as usual.", ray.__version__, module, name)
         yield
-    finally:
-        for (module, name, _), value in zip(changes, before, strict=True):
-            setattr(module, name, value)
 
 
 class _Log(io.TextIOBase):
