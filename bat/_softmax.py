@@ -124,6 +124,15 @@ def softmax_row(logits, peak, probs):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def flatten_row(logits, peak, temperature, probs):  # type: ignore[no-untyped-def]
+    """``softmax_row`` of the logits divided by a temperature: (entropy, largest probability)."""
+    scaled = np.empty(logits.shape[0])
+    for j in range(logits.shape[0]):
+        scaled[j] = (np.float64(logits[j]) - peak) / temperature
+    return softmax_row(scaled, 0.0, probs)
+
+
+@njit(nogil=True, cache=True)
 def softmax_rows(logits, peaks, probs, entropy, maximum, counter):  # type: ignore[no-untyped-def]
     """Fill rows of ``probs`` [B, v], ``entropy`` and ``maximum`` [B] until no row is left to take."""
     while True:

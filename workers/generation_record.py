@@ -11,6 +11,7 @@ from bat.arrays import IdArray
 from bat.random import Key
 from bat.rules import Rule, check_rule
 from bat.solvers import check_solver
+from bat.temperature import Temperature, resolve_temperature
 from workers.traces import Trace
 
 
@@ -28,9 +29,11 @@ class GenerationSettings:
     run: str = ""  # with the seed, prefix and sample, the address of the random numbers
     sample: int = 0
     batch_size: int = 64
+    temperature: float | Temperature | None = None  # None, as at one: the model's own distribution
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
+        object.__setattr__(self, "temperature", resolve_temperature(self.temperature, self.rule))
         least = {"constraints": 0, "max_tokens": 1, "max_tries": 1, "seed": 0, "sample": 0, "batch_size": 1}
         require_integers(**{name: (getattr(self, name), value) for name, value in least.items()})
         check_fallback(self.fallback)

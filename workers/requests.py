@@ -94,6 +94,7 @@ class MeasureRequest(ModelTask[Measurement]):
     constraints: tuple[int, ...] = (20,)
     tolerance: float = 1e-6
     batch_size: int = DOCUMENTS_PER_BATCH
+    extra_facts: tuple[str, ...] = ()
 
     def run(self, worker: Worker) -> Measurement:
         from workers.measurement import measure
@@ -104,6 +105,7 @@ class MeasureRequest(ModelTask[Measurement]):
             positions=self.positions,
             constraints=self.constraints,
             tolerance=self.tolerance,
+            extra_facts=self.extra_facts,
             batch_size=self.batch_size,
             threads=worker.threads,
             clock=worker.clock,

@@ -14,6 +14,8 @@ from harness.commands.console import get_console, say_if_compiling, stages
 from harness.commands.next_view import print_note, print_table
 
 if TYPE_CHECKING:
+    from bat.rules import Rule
+    from bat.temperature import Temperature
     from harness.explore.next_token import NextTokens
     from workers.models import LanguageModel
 
@@ -64,6 +66,8 @@ def next_tokens(
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
+    temperature: options.Temperature = 1.0,
+    temperature_order: options.TemperatureOrder = None,
     no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
 ) -> None:
@@ -82,9 +86,12 @@ def next_tokens(
     from bat.arguments import require_integers
     from bat.compiled import EntryPoint
     from bat.rules import get_rule
+    from bat.temperature import Temperature, resolve_temperature
 
     # Before anything that imports torch, which takes seconds.
     rules = [get_rule(name) for name in method or DEFAULT_METHODS]
+    heat = Temperature(temperature, temperature_order)  # type: ignore[arg-type]
+    heats = [resolve_temperature(heat, rule) for rule in rules]
     require_integers(constraints=(constraints, 0))
     options.check_dtype(dtype)
 
@@ -111,12 +118,15 @@ def next_tokens(
             tokens=tokens,
             everything=everything,
             critical=critical,
+            temperature=heat,
             progress=stage("Checking all tokens", len(rules)) if everything else None,
         )
     if as_json:
         typer.echo(json.dumps(_record(table, language_model, token_ids), indent=2))
         return
     print_table(get_console(), table, language_model, token_ids)
+    if any(heats):
+        print_note(get_console(), _about_temperature(temperature, rules, heats))
     if method is None:
         warning = "" if model == options.DEFAULT_MODEL else "; other models need other parameters"
         print_note(
@@ -124,6 +134,17 @@ def next_tokens(
             "Each basis-aware method rejects as much human text as the plain one to its left, measured on "
             f"{options.DEFAULT_MODEL}{warning}.",
         )
+
+
+def _about_temperature(value: float, rules: Sequence[Rule], heats: Sequence[Temperature | None]) -> str:
+    """What a temperature means for the table."""
+    first = [str(rule) for rule, heat in zip(rules, heats, strict=True) if heat is not None and heat.is_first]
+    sentence = f"Probabilities are those at temperature 1; accepted tokens are drawn at {value:g}."
+    if not first:
+        return f"{sentence} Which tokens are accepted does not depend on it."
+    return (
+        f"{sentence} It comes before {', '.join(first)}: thresholds there are of the flattened distribution."
+    )
 
 
 def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> dict[str, Any]:
@@ -141,6 +162,7 @@ def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequenc
                 "threshold": method.threshold,
                 "accepted": method.accepted,
                 "undecided": method.undecided,
+                **_temperature_record(method.temperature),
             }
             for name, method in zip(names, table.methods, strict=True)
         ],
@@ -156,3 +178,7 @@ def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequenc
             for row in table.rows
         ],
     }
+
+
+def _temperature_record(heat: Temperature | None) -> dict[str, Any]:
+    return {} if heat is None else {"temperature": heat.value, "temperature_order": heat.order}

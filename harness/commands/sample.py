@@ -60,6 +60,8 @@ def sample(
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
+    temperature: options.Temperature = 1.0,
+    temperature_order: options.TemperatureOrder = None,
     seed: options.Seed = 0,
     no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
@@ -79,9 +81,11 @@ def sample(
     from bat.compiled import EntryPoint
     from bat.errors import InvalidInputError
     from bat.rules import get_rule
+    from bat.temperature import Temperature, resolve_temperature
 
     # Before anything that imports torch, which takes seconds.
     rule = get_rule(method)
+    heat = resolve_temperature(Temperature(temperature, temperature_order), rule)  # type: ignore[arg-type]
     if not 1 <= count <= _MAX_COUNT:
         raise InvalidInputError(
             f"--count must lie between 1 and {_MAX_COUNT}; got {count}. For more texts, run a sweep."
@@ -100,7 +104,9 @@ def sample(
     from workers.prefixes import Prefix
 
     settings = [
-        GenerationSettings(rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number)
+        GenerationSettings(
+            rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number, temperature=heat
+        )
         for number in range(count)
     ]
     with stages(transient=True) as stage:
@@ -129,7 +135,9 @@ def sample(
         if written is not None:
             written.show({"texts": (number, count)})
     if as_json:
-        document = {"model": language_model.info.name, "method": str(rule), "prompt": prompt}
+        document: dict[str, Any] = {"model": language_model.info.name, "method": str(rule), "prompt": prompt}
+        if heat is not None:
+            document |= {"temperature": heat.value, "temperature_order": heat.order}
         typer.echo(json.dumps({**document, "continuations": records}, indent=2))
 
 

@@ -67,6 +67,8 @@ class JobLabels:
     method: str | None = None  # the sampling rule
     parameter: float | None = None
     constraints: int | None = None  # of a basis-aware rule
+    temperature: float | None = None  # None at 1
+    temperature_order: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from bat.errors import InvalidInputError
+from bat.rules import get_rule_form
 from harness.jobs.base import JobKind, JobSpec, Rows, StoredAs, register
 from harness.jobs.parts import (
     CorpusIdentity,
@@ -78,6 +79,8 @@ class MeasureHumanText(JobSpec[Measurement]):
     constraints: Annotated[tuple[int, ...], StoredAs("basis_sizes")]  # numbers of constraints
     tolerance: float
     batch_size: int
+    # What the sweep's rules ask beside the usual: see Rule.extra_facts.
+    extra_facts: tuple[str, ...] | None = None
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, text: HumanText) -> list[MeasureHumanText]:
@@ -86,6 +89,7 @@ class MeasureHumanText(JobSpec[Measurement]):
         from workers.reading import DOCUMENTS_PER_BATCH
 
         options = config.measurement
+        facts = {fact for rule in config.rules() for fact in get_rule_form(rule).rule.extra_facts}
         positions = DrawnPositions(
             options.tokens, options.per_document, options.seed, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
         )
@@ -98,6 +102,7 @@ class MeasureHumanText(JobSpec[Measurement]):
                 constraints=tuple(sorted(options.constraints)),
                 tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
+                extra_facts=tuple(sorted(facts)) or None,
             )
             for start, stop in shards(len(text.documents), options.shard_size)
         ]
@@ -148,6 +153,7 @@ class MeasureHumanText(JobSpec[Measurement]):
             self.constraints,
             self.tolerance,
             batch_size,
+            self.extra_facts or (),
         )
 
     def rows(self, value: Measurement) -> MeasurementRows:

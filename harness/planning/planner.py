@@ -245,6 +245,8 @@ class _Planner:
             rule=instance.setting.rule,
             parameter=None if planned is None else planned.setting.known_parameter,
             constraints=instance.setting.constraints,
+            temperature=instance.setting.temperature_columns[0],
+            temperature_order=instance.setting.temperature_columns[1],
             state=state,
             problem=problem,
             resolution=None if literal else instance.resolution_name,

@@ -206,6 +206,7 @@ def find_candidates(instance: MethodInstance, planned: Iterable[PlannedSetting])
             and other.instance.model == instance.model
             and other.setting.rule == selected.rule
             and other.setting.constraints == selected.constraints
+            and other.setting.temperature == selected.temperature
             and other.setting.parameter == Resolved(value)
         )
         if not jobs:

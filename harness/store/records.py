@@ -237,6 +237,8 @@ class Instance:
     rule: str | None = None
     parameter: float | None = None
     constraints: int | None = None
+    temperature: float | None = None  # None at 1
+    temperature_order: str | None = None
     state: InstanceState = InstanceState.KNOWN
     problem: str | None = None  # why the parameter cannot be resolved
     resolution: str | None = None  # name of the resolution of the parameter, resolved or not

@@ -40,11 +40,16 @@ TableRows = dict[type[Base], list[dict[str, Any]]]
 # Columns in the order of the workers' records, which have the same names.
 _MEASURED = (
     *("document", "position", "token", "probability", "entropy", "maximum", "rank"),
-    *("mass_above", "mass_nearer"),
+    *("mass_above", "mass_nearer", "deviation", "collision", "entropy_share"),
 )
 _BOUNDS = (
     *("lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
+    *("lower_entropy_share", "upper_entropy_share"),
     *("status", "pivots", "passes", "seconds"),
+)
+# Those of them that are measured if a rule of the sweep asks for them.
+_OPTIONAL = frozenset(
+    {"deviation", "collision", "entropy_share", "lower_entropy_share", "upper_entropy_share"}
 )
 
 
@@ -119,7 +124,8 @@ def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> N
 def _rows_of(
     record: Measurement | Thresholds, names: tuple[str, ...], shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    columns = [getattr(record, name).tolist() for name in names]
+    arrays = [getattr(record, name) for name in names]
+    columns = [[None] * len(record) if array is None else array.tolist() for array in arrays]
     return [
         {**shared, "item": item, **dict(zip(names, values, strict=True))}
         for item, values in enumerate(zip(*columns, strict=True))
@@ -153,8 +159,11 @@ def _columns_of(table: type[Base], names: Sequence[str]) -> list[Any]:
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The columns by name, without those that were not measured: all their values are NULL."""
     columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+    by_name = dict(zip(names, columns, strict=True))
+    measured = {name for name, values in by_name.items() if values[:1] not in ((), (None,))}
+    return {name: np.array(by_name[name]) for name in names if name in measured or name not in _OPTIONAL}
 
 
 def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:

@@ -155,8 +155,8 @@ def test_a_kind_without_a_marker_is_what_has_none() -> None:
 def test_a_job_of_another_version_is_one_sentence() -> None:
     with pytest.raises(InvalidInputError, match="of no kind that this version knows"):
         parse_job(JobKind.SCORE, {"judges": 3})
-    with pytest.raises(InvalidInputError, match="Generate has no field 'temperature'"):
-        parse_job(JobKind.GENERATE, {**specs.generate().job.spec, "temperature": 0.7})
+    with pytest.raises(InvalidInputError, match="Generate has no field 'patience'"):
+        parse_job(JobKind.GENERATE, {**specs.generate().job.spec, "patience": 0.7})
     with pytest.raises(InvalidInputError, match=r"a stored Generate is not complete: .*'seed'"):
         parse_job(
             JobKind.GENERATE,

@@ -68,6 +68,25 @@ def test_numbers_keep_every_bit(store: Store) -> None:
     assert store.measurement(ids).probability.tobytes() == odd.probability.tobytes()
 
 
+def test_facts_that_only_some_rules_ask_are_kept_or_stay_unknown(store: Store) -> None:
+    plain = make_measurement(4, sizes=(20,))
+    numbers = np.array([0.5, 1e-300, 2.5, 3.0])
+    bounds = dataclasses.replace(
+        plain.thresholds[20], lower_entropy_share=numbers / 9, upper_entropy_share=numbers / 8
+    )
+    more = dataclasses.replace(
+        plain, deviation=numbers, collision=numbers / 7, entropy_share=numbers / 6, thresholds={20: bounds}
+    )
+    first, second = complete(store, JobKind.MEASURE, MeasurementRows(plain), MeasurementRows(more))
+    assert_same_measurement(store.measurement([first]), plain)
+    assert not store.measurement([first]).answers("ba-top-h")
+    found = store.measurement([second])
+    assert found.to_columns().keys() == more.to_columns().keys()
+    for name, values in more.to_columns().items():
+        np.testing.assert_array_equal(found.to_columns()[name], values)
+    assert found.answers("ba-top-h")
+
+
 def test_generations(store: Store) -> None:
     first, second = make_generations(seed=1), make_generations(seed=2)
     ids = complete(
