@@ -33,14 +33,18 @@ def test_numba_keeps_what_it_compiles_where_we_look(
         assert Path(code.stats.cache_path) in list(compiled._folders(source))
     index = code._cache._cache_file._index_name
 
-    # In a cache of its own there is nothing yet; then the index of an older source, then that of this one.
+    # In a cache of its own there is nothing yet; then the index of older sources, then that of these.
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert not is_compiled(entry)
     [folder] = compiled._folders(source)
     folder.mkdir()
-    (folder / index).write_bytes(b"stamp of an older source")
-    assert not is_compiled(entry)
-    (folder / index).write_bytes(compiled.source_stamp(PACKAGE).encode())
+    index_file = code._cache._cache_file
+    monkeypatch.setattr(index_file, "_index_path", str(folder / index))
+    with monkeypatch.context() as older:
+        older.setattr(index_file, "_source_stamp", "0" * 64)
+        index_file._save_index({})
+        assert not is_compiled(entry)
+    index_file._save_index({})
     assert is_compiled(entry)
     assert not fnmatch(index, f"*.py{sys.version_info.major}{sys.version_info.minor + 1}.nbi")
 

@@ -29,7 +29,7 @@ def test_an_edited_function_is_compiled_into_its_callers_again(tmp_path: Path) -
 
     def run(answer: int) -> list[str]:
         (package / "called.py").write_text(CALLED.format(answer), encoding="utf-8")
-        command = [sys.executable, "-c", RUN]
+        command = [sys.executable, "-B", "-c", RUN]  # no bytecode, whose stamp is in whole seconds
         done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
         return done.stdout.split()
 
