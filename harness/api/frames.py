@@ -19,7 +19,9 @@ _INTEGERS = ("constraints", "seed", "better", "blocks")
 _FLOATS = ("parameter", "temperature", "value", "low", "high", "p_value")
 
 # Categorical columns: many tokens share few values.
-_CATEGORICAL = ("run", "stage", "split", "model", "method", "setting", "rule", "job", "prefix")
+_CATEGORICAL = (
+    *("run", "stage", "split", "model", "method", "setting", "rule", "temperature_order", "job", "prefix"),
+)
 
 
 def to_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:

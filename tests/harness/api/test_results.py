@@ -28,7 +28,7 @@ from workers.rejection import rejection_curve
 
 SETTING = [
     *("run_id", "run", "stage", "split", "model", "method", "setting", "rule", "parameter"),
-    *("constraints", "seed"),
+    *("constraints", "temperature", "temperature_order", "seed"),
 ]
 
 
