@@ -231,10 +231,9 @@ def register(kind: type[Kind]) -> type[Kind]:
 def _can_have(record: Any, path: tuple[str, ...]) -> bool:
     """Whether JSON of a record can have something at a path. Nothing is at no path."""
     for key in path:
-        fields = _fields_by_key(record) if dataclasses.is_dataclass(record) else {}
-        if key not in fields:
+        if not dataclasses.is_dataclass(record) or key not in _fields_by_key(cast(Any, record)):
             return False
-        record = _without_none(fields[key][1])
+        record = _without_none(_fields_by_key(cast(Any, record))[key][1])
     return bool(path)
 
 
