@@ -1,0 +1,44 @@
+"""The application: its pages, and what every request passes through."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bat.errors import BatError
+from harness.view import ask, run, runs
+from harness.view.live import Live
+from harness.view.page import Page
+from harness.view.problems import ViewError, on_error, on_http_error
+from harness.view.rendering import static_files
+from harness.view.security import Guard
+from harness.view.settings import ViewSettings
+
+# In the order of the navigation.
+PAGES: tuple[Page, ...] = (runs.PAGE, run.PAGE, ask.PAGE)
+
+
+def create_app(settings: ViewSettings) -> Starlette:
+    """The application for one database."""
+    routes = [route for page in PAGES for route in page.routes]
+    app = Starlette(
+        routes=[*routes, Route("/static/{name}", _static)],
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={BatError: on_error, HTTPException: on_http_error, Exception: on_error},
+    )
+    app.state.settings, app.state.pages, app.state.live = settings, PAGES, Live()
+    return app
+
+
+async def _static(request: Request) -> Response:
+    file = static_files().get(request.path_params["name"])
+    if file is None:
+        raise ViewError("there is no such file.", HTTPStatus.NOT_FOUND)
+    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    return Response(file.content, headers=headers, media_type=file.media_type)
