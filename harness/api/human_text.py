@@ -11,7 +11,7 @@ from bat.rules import get_rule_form
 from bat.suggestions import did_you_mean
 from harness.jobs import MeasureHumanText
 from harness.store import InstanceKind, Reader, Run
-from workers.rejection import rejection_curve
+from workers.rejection import Estimate, parameters_at_rates, rejection_curve
 
 Grid = Sequence[float]
 
@@ -96,3 +96,28 @@ def _numbers(rule: str, measured: Sequence[int], chosen: Sequence[int] | None) -
     if not get_rule_form(rule).basis_aware:
         return [None]
     return [number for number in measured if chosen is None or number in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class RateCurve:
+    """The parameter of a rule along the share of human text that it rejects."""
+
+    rule: str
+    constraints: int | None
+    parameters: tuple[Estimate | None, ...]  # at each rate; None where no parameter has it
+
+
+def parameters_by_rate(
+    reader: Reader, text: MeasuredText, rules: Sequence[str], rates: Sequence[float], *, replicates: int
+) -> tuple[int, list[RateCurve]]:
+    """The number of measured tokens, and a curve for each rule and number of constraints."""
+    measurement = reader.measurement(text.jobs)
+    return len(measurement), [
+        RateCurve(
+            rule,
+            number,
+            tuple(parameters_at_rates(measurement, rule, rates, number or 0, replicates=replicates)),
+        )
+        for rule in rules
+        for number in _numbers(rule, text.constraints, None)
+    ]

@@ -12,16 +12,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bat.errors import BatError
-from harness.view import ask, run, runs
+from harness.view import ask, rejection, results, run, runs, texts
 from harness.view.live import Live
 from harness.view.page import Page
 from harness.view.problems import ViewError, on_error, on_http_error
+from harness.view.remembering import Memory
 from harness.view.rendering import static_files
 from harness.view.security import Guard
 from harness.view.settings import ViewSettings
 
 # In the order of the navigation.
-PAGES: tuple[Page, ...] = (runs.PAGE, run.PAGE, ask.PAGE)
+PAGES: tuple[Page, ...] = (runs.PAGE, run.PAGE, results.PAGE, texts.PAGE, rejection.PAGE, ask.PAGE)
 
 
 def create_app(settings: ViewSettings) -> Starlette:
@@ -33,6 +34,7 @@ def create_app(settings: ViewSettings) -> Starlette:
         exception_handlers={BatError: on_error, HTTPException: on_http_error, Exception: on_error},
     )
     app.state.settings, app.state.pages, app.state.live = settings, PAGES, Live()
+    app.state.memory = Memory()
     return app
 
 

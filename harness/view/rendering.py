@@ -31,6 +31,8 @@ _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "view.css": ((_REPORT, "palette.css.j2"), ("harness.view", "static/view.css")),
     "page.js": ((_REPORT, "page.js"),),
     "view.js": (("harness.view", "static/view.js"),),
+    "rejection.js": (("harness.view", "static/rejection.js"),),
+    "texts.js": (("harness.view", "static/texts.js"),),
 }
 _TYPES = {"css": "text/css", "js": "text/javascript"}
 

@@ -6,6 +6,7 @@ import uvicorn
 
 from harness.view.app import create_app
 from harness.view.settings import ViewSettings
+from harness.view.warming import warm_up
 
 # Pages that listen to a run never end their request; the end of the server does not wait for them.
 _SECONDS_TO_END = 1
@@ -13,6 +14,7 @@ _SECONDS_TO_END = 1
 
 def make_server(settings: ViewSettings) -> uvicorn.Server:
     """A server that is not running yet. It prints errors only."""
+    warm_up()
     config = uvicorn.Config(
         create_app(settings),
         log_level="error",
