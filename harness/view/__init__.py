@@ -15,6 +15,7 @@ run.py         one run: stages, workers, parameters, failed jobs
 results.py     scores with intervals, differences, the jobs behind a number
 texts.py       the same prefix under each method, token by token
 rejection.py   parameters against the share of human text that is rejected
+distribution.py  one distribution; model.py: the model behind it; answers.py: what it is asked
 ask.py         SQL
 
 A page asks `harness.api` and renders a template. It has no SQL and computes nothing that the API does not

@@ -12,8 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bat.errors import BatError
-from harness.view import ask, rejection, results, run, runs, texts
+from harness.view import ask, distribution, rejection, results, run, runs, texts
 from harness.view.live import Live
+from harness.view.model import DEFAULT_MODEL, SharedModel
 from harness.view.page import Page
 from harness.view.problems import ViewError, on_error, on_http_error
 from harness.view.remembering import Memory
@@ -22,7 +23,15 @@ from harness.view.security import Guard
 from harness.view.settings import ViewSettings
 
 # In the order of the navigation.
-PAGES: tuple[Page, ...] = (runs.PAGE, run.PAGE, results.PAGE, texts.PAGE, rejection.PAGE, ask.PAGE)
+PAGES: tuple[Page, ...] = (
+    runs.PAGE,
+    run.PAGE,
+    results.PAGE,
+    texts.PAGE,
+    rejection.PAGE,
+    distribution.PAGE,
+    ask.PAGE,
+)
 
 
 def create_app(settings: ViewSettings) -> Starlette:
@@ -34,7 +43,7 @@ def create_app(settings: ViewSettings) -> Starlette:
         exception_handlers={BatError: on_error, HTTPException: on_http_error, Exception: on_error},
     )
     app.state.settings, app.state.pages, app.state.live = settings, PAGES, Live()
-    app.state.memory = Memory()
+    app.state.memory, app.state.model = Memory(), SharedModel(settings.model or DEFAULT_MODEL)
     return app
 
 
@@ -42,5 +51,8 @@ async def _static(request: Request) -> Response:
     file = static_files().get(request.path_params["name"])
     if file is None:
         raise ViewError("there is no such file.", HTTPStatus.NOT_FOUND)
-    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    # A script that another one imports is asked for without its version.
+    is_this_version = request.query_params.get("v") == file.version
+    caching = "public, max-age=31536000, immutable" if is_this_version else "no-cache"
+    headers = {"cache-control": caching}
     return Response(file.content, headers=headers, media_type=file.media_type)

@@ -33,6 +33,16 @@ _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "view.js": (("harness.view", "static/view.js"),),
     "rejection.js": (("harness.view", "static/rejection.js"),),
     "texts.js": (("harness.view", "static/texts.js"),),
+    **{
+        name: (("harness.view", f"static/{name}"),)
+        for name in (
+            "distribution.css",
+            "distribution.js",
+            "distribution_methods.js",
+            "distribution_chart.js",
+            "distribution_why.js",
+        )
+    },
 }
 _TYPES = {"css": "text/css", "js": "text/javascript"}
 
