@@ -28,6 +28,10 @@ class ContextSummary(Summary):
     def _ascending(self) -> FloatArray:  # [v]
         return self.descending[0, ::-1]
 
+    def largest(self, rank: int) -> FloatArray:
+        """The ``rank``-th largest probability, from 1 on, [1]; the smallest where there are fewer tokens."""
+        return self.descending[:, min(rank, self._ascending.size) - 1]
+
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
         """How many tokens have a probability that, taken as the threshold, rejects the level, [tokens]."""
         up_to, below = (np.searchsorted(self._ascending, levels, side) for side in ("right", "left"))

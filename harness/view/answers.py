@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bat.errors import InvalidInputError
 from harness.view.model import LoadedModel
 
@@ -68,7 +70,7 @@ def describe(model: LoadedModel, context: Context, constraints: Sequence[int]) -
         "criticalThresholds": {
             str(number): _interval(interval) for number, interval in found.critical_thresholds.items()
         },
-        "methods": [_method(curve) for curve in found.methods],
+        "methods": [_method(curve) for curve in _in_pairs(found.methods)],
         "problems": dict(found.problems),
     }
 
@@ -102,10 +104,9 @@ def explain(model: LoadedModel, context: Context, token: int, rule: Rule, constr
         "verdict": str(explanation.verdict),
         "threshold": threshold,
         "critical": [explanation.lower, explanation.upper],
-        "needsProgram": explanation.needed_program,
-        "largestFactor": 1 / (1 - threshold),
         # The tokens, which its last lines list, are drawn.
         "words": [line for line in str(explanation).splitlines() if not line.startswith("  ")],
+        # Where no program was needed, there is no proof to show.
         "changes": [
             {
                 "text": _text(language_model, ids, change.token),
@@ -113,14 +114,13 @@ def explain(model: LoadedModel, context: Context, token: int, rule: Rule, constr
                 "replacement": change.replacement,
             }
             for change in explanation.changes
+            if explanation.needed_program
         ],
     }
 
 
 def sample(model: LoadedModel, context: Context, draw: int, rule: Rule, constraints: int) -> dict[str, Any]:
     """A next token under a method; the same draw of the same context gives the same token."""
-    import numpy as np
-
     import bat
 
     ids = context.token_ids(model.language_model)
@@ -146,6 +146,7 @@ def _method(curve: MethodCurve) -> dict[str, Any]:
         "comparison": curve.comparison,
         "scale": str(form.scale),
         "requirement": form.requirement,
+        "limits": _finite(np.array(form.limits)),
         "start": _start(curve),
         "parameters": _finite(curve.parameters),
         "thresholds": None if curve.thresholds is None else curve.thresholds.tolist(),
@@ -154,6 +155,12 @@ def _method(curve: MethodCurve) -> dict[str, Any]:
             for number, interval in curve.critical.items()
         },
     }
+
+
+def _in_pairs(curves: Sequence[MethodCurve]) -> list[MethodCurve]:
+    """Each rule beside its basis-aware form."""
+    names = [curve.form.plain_name for curve in curves]
+    return sorted(curves, key=lambda curve: (names.index(curve.form.plain_name), curve.form.basis_aware))
 
 
 def _start(curve: MethodCurve) -> float:
@@ -171,8 +178,6 @@ def _interval(interval: Interval) -> dict[str, list[float]]:
 
 def _finite(numbers: FloatArray) -> list[float]:
     """JSON has no infinity; the largest number compares in the same way."""
-    import numpy as np
-
     values: list[float] = np.nan_to_num(numbers).tolist()
     return values
 

@@ -31,7 +31,7 @@ from harness.view.security import check_form_token
 
 _Value = TypeVar("_Value")
 
-_PROMPT = "Taylor"  # the paper's, in its first figure
+_PROMPT = "The mayor said"
 _RATES = tuple(round(0.005 * number, 3) for number in range(1, 101))
 # Runs that are looked through for human text that the model has measured, the latest first.
 _MOST_RUNS = 50

@@ -187,7 +187,7 @@ function makeRow(method) {
   const count = make("p", { className: "count" });
   const row = { method, slider, field, strip, count, radio };
   row.element = make("div", { className: "lane method" },
-    make("div", { className: "settings" }, label, slider, field), make("div", { className: "figure" }, strip.svg), count);
+    make("div", { className: "settings" }, label, slider, field), count, make("div", { className: "figure" }, strip.svg));
   row.element.dataset.name = method.name;
   slider.addEventListener("input", () => setParameter(row, row.method.parameterAt(Number(slider.value))));
   field.addEventListener("change", () => setParameter(row, Number(field.value)));
@@ -210,7 +210,9 @@ function makeChoice(method) {
 
 function setParameter(row, parameter) {
   const [least, most] = [row.method.parameters[0], row.method.parameters.at(-1)];
-  const isInvalid = !(parameter > 0) || (row.method.scale === "whole" && !Number.isInteger(parameter));
+  const [low, high] = row.method.limits;
+  const isWhole = row.method.scale !== "whole" || Number.isInteger(parameter);
+  const isInvalid = !(parameter > low && parameter <= high && isWhole);
   row.field.setAttribute("aria-invalid", isInvalid);
   if (isInvalid) {
     showTrouble(`${row.method.name} ${row.method.requirement}; got ${JSON.stringify(row.field.value)}. Use a number from ${shown(least)} to ${shown(most)}.`);
@@ -248,7 +250,8 @@ async function loadRates() {
     return;
   }
   state.rates = rates;
-  note.textContent = `From ${rates.tokens.toLocaleString("en")} human tokens measured in ${rates.run}.`;
+  rates.note = `All rules at the same rate, from ${rates.tokens.toLocaleString("en")} tokens measured in ${rates.run}.`;
+  note.textContent = rates.note;
   const slider = part("rate");
   slider.max = rates.rates.length - 1;
   slider.disabled = false;
@@ -279,14 +282,15 @@ function update() {
     row.slider.setAttribute("aria-valuetext", shown(parameter));
     if (document.activeElement !== row.field) row.field.value = shown(parameter);
     row.radio.checked = name === state.colour;
-    row.element.classList.toggle("unmatched", state.rate !== null && matched(row.method) === null);
+    row.isUnmatched = state.rate !== null && matched(row.method) === null;
+    row.element.classList.toggle("unmatched", row.isUnmatched);
     let [kept, mass] = [0, 0];
     for (let token = 0; token < probabilities.length; token += 1) {
       if (row.verdicts[token] !== ACCEPTED) continue;
       kept += 1;
       mass += probabilities[token];
     }
-    row.count.textContent = `${kept} tokens, ${(100 * mass).toFixed(mass > 0.999 ? 2 : 1)}%`;
+    row.count.textContent = `${kept} of ${probabilities.length}, ${(100 * mass).toFixed(mass > 0.999 ? 2 : 1)}%`;
   }
   const rows = [...state.rows.values()];
   const colouring = state.rows.get(state.colour) ?? rows[0];
@@ -296,7 +300,11 @@ function update() {
     threshold: method.thresholdAt(parameter),
   })));
   part("c-shown").textContent = `c = ${state.c}`;
-  part("rate-shown").textContent = state.rate === null ? "as set below" : `${(100 * state.rates.rates[state.rate]).toFixed(1)}%`;
+  part("rate-shown").textContent = state.rate === null ? "each as set" : `${(100 * state.rates.rates[state.rate]).toFixed(1)}%`;
+  if (state.rates) {
+    const faded = rows.filter((row) => row.isUnmatched).map((row) => row.method.name);
+    part("rate-note").textContent = faded.length ? `Not measured at c = ${state.c}: ${faded.join(", ")}.` : state.rates.note;
+  }
   point(state.token);
 }
 

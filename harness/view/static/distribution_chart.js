@@ -5,10 +5,12 @@ import { ACCEPTED, REJECTED, UNDECIDED } from "./distribution_methods.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 40;  // of the scale; strips leave it free, too
-const RIGHT = 74;  // of the names of lines
+const RIGHT = 118;  // of the names of lines
+const NARROW = 560;  // where there is less room for these
+const RIGHT_IF_NARROW = 66;
 const TOP = 8;
 const BARS = 230;
-const LABELS = 84;
+const LABELS = 76;
 const STRIP = 16;
 const LEAST_LABEL = 9.5;  // pixels between tokens from which on there is room for their names
 const LETTERS = 12;
@@ -38,7 +40,8 @@ export class Chart {
     this.record = record;
     this.count = Math.min(count, record.ids.length);
     this.width = this.svg.clientWidth || 600;
-    this.step = (this.width - LEFT - RIGHT) / this.count;
+    this.end = this.width - (this.width < NARROW ? RIGHT_IF_NARROW : RIGHT);
+    this.step = (this.end - LEFT) / this.count;
     const hasLabels = this.step >= LEAST_LABEL;
     const height = TOP + BARS + (hasLabels ? LABELS : 6);
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
@@ -68,7 +71,7 @@ export class Chart {
     const step = Math.max(1, Math.ceil(-this.lowest / 6));
     for (let power = 0; power > this.lowest; power -= step) {
       const y = this.y(10 ** power);
-      parts.push(element("line", { x1: LEFT, x2: this.width - RIGHT, y1: y, y2: y }));
+      parts.push(element("line", { x1: LEFT, x2: this.end, y1: y, y2: y }));
       parts.push(element("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, power === 0 ? "1" : `1e${power}`));
     }
     this.scale.replaceChildren(...parts);
@@ -115,7 +118,7 @@ export class Chart {
     placed.forEach((method, index) => {
       const [line, name] = [this.lines.children[2 * index], this.lines.children[2 * index + 1]];
       const kind = `${method.basisAware ? "aware" : "plain"}${method.isChosen ? " chosen" : ""}`;
-      const end = this.width - RIGHT;
+      const { end } = this;
       line.setAttribute("d", `M${LEFT} ${method.y}H${end}L${end + 6} ${method.labelY - 4}`);
       line.setAttribute("class", kind);
       name.setAttribute("x", end + 8);
