@@ -27,7 +27,8 @@ class MeasuredText:
 
     run: Run
     stage: str
-    model: str
+    model: str  # its label in the sweep
+    weights: str  # the fingerprint of the model
     constraints: tuple[int, ...]  # numbers of constraints that were measured
     jobs: tuple[str, ...]
 
@@ -41,7 +42,11 @@ def measured_texts(reader: Reader, runs: Iterable[Run]) -> list[MeasuredText]:
             if instance.kind is InstanceKind.MEASURE and jobs and reader.done_ids(jobs) == set(jobs):
                 spec = reader.parsed_jobs(jobs[:1])[jobs[0]]
                 assert isinstance(spec, MeasureHumanText)
-                texts.append(MeasuredText(run, instance.stage, instance.model, spec.constraints, jobs))
+                texts.append(
+                    MeasuredText(
+                        run, instance.stage, instance.model, spec.model.weights, spec.constraints, jobs
+                    )
+                )
     return texts
 
 

@@ -21,7 +21,7 @@ from harness.api.human_text import MeasuredText, measured_texts, parameters_by_r
 from harness.explore import DEFAULT_METHODS
 from harness.store import Reader
 from harness.view.answers import Context, describe, explain, sample
-from harness.view.model import DEFAULT_CONSTRAINTS, MOST_CONSTRAINTS, LoadedModel, SharedModel
+from harness.view.model import MOST_CONSTRAINTS, LoadedModel, SharedModel
 from harness.view.page import Page
 from harness.view.problems import ViewError
 from harness.view.remembering import remembered
@@ -46,7 +46,6 @@ def _show(request: Request) -> Response:
         title="One distribution",
         state=state,
         prompt=request.query_params.get("prompt", _PROMPT),
-        constraints=", ".join(map(str, DEFAULT_CONSTRAINTS)),
         most_constraints=MOST_CONSTRAINTS,
         chosen=" ".join(DEFAULT_METHODS),
     )
@@ -54,7 +53,8 @@ def _show(request: Request) -> Response:
 
 def _state(request: Request) -> Response:
     state = _model_of(request).load()
-    return JSONResponse({"ready": state.is_ready, "words": state.words, "problem": state.problem})
+    record = {"ready": state.is_ready, "words": state.words, "problem": state.problem}
+    return JSONResponse({**record, "constraints": state.constraints})
 
 
 async def _next(request: Request) -> Response:
@@ -63,7 +63,8 @@ async def _next(request: Request) -> Response:
     if not 0 < len(constraints) <= MOST_CONSTRAINTS or len(set(constraints)) < len(constraints):
         given = form.get("constraints", "")[:60]
         raise ViewError(
-            f"c must have 1 to {MOST_CONSTRAINTS} different values; got {given!r}. Write them like 0, 5, 20."
+            f"the values of c must be 1 to {MOST_CONSTRAINTS} different numbers; got {given!r}. Write them "
+            "like 0, 5, 20."
         )
     question = partial(describe, context=_context(form), constraints=constraints)
     return JSONResponse(await _ask(request, question))
@@ -87,11 +88,11 @@ async def _sample(request: Request) -> Response:
 
 def _rates(request: Request) -> Response:
     """The parameters of all rules at the same rejection rate, from human text that the model has measured."""
-    name = _model_of(request).name
+    weights = _model_of(request).state().weights
     with reading(request) as reader:
         for run in reader.runs()[:_MOST_RUNS]:
             for text in measured_texts(reader, [run]):
-                if text.model == name:
+                if text.weights == weights:
                     make = partial(_matched, reader, text)
                     record = remembered(request, ("rates", text.jobs), run.id, make)
                     return JSONResponse({"run": run.label, **record})

@@ -47,6 +47,8 @@ class ModelState:
     is_ready: bool
     words: str
     problem: str = ""
+    constraints: tuple[int, ...] = ()  # that a page shows at first
+    weights: str = ""  # the fingerprint by which sweeps know the model
 
 
 class LoadedModel:
@@ -54,6 +56,9 @@ class LoadedModel:
 
     def __init__(self, language_model: LanguageModel) -> None:
         self.language_model = language_model
+        # Nearly always the rank of the output matrix, which is not known before a basis is prepared.
+        width = language_model.info.hidden_size
+        self.default_constraints = tuple(sorted({min(number, width) for number in DEFAULT_CONSTRAINTS}))
         self._bases: OrderedDict[int, Basis] = OrderedDict()
         self._distributions: OrderedDict[tuple[int, ...], FloatArray] = OrderedDict()
 
@@ -94,7 +99,7 @@ class SharedModel:
         self._thread: threading.Thread | None = None
         self._began = 0.0
         self._doing = ""
-        self._is_ready = False
+        self._loaded: LoadedModel | None = None
         self._problem = ""
 
     def load(self) -> ModelState:
@@ -109,8 +114,11 @@ class SharedModel:
 
     def state(self) -> ModelState:
         """How far loading is."""
-        if self._is_ready or self._problem:
-            return ModelState(self.name, self._is_ready, self.name, self._problem)
+        if self._problem:
+            return ModelState(self.name, False, self.name, self._problem)
+        if self._loaded:
+            weights = self._loaded.language_model.info.weight_fingerprint
+            return ModelState(self.name, True, self.name, "", self._loaded.default_constraints, weights)
         seconds = int(time.monotonic() - self._began) if self._thread else 0
         return ModelState(self.name, False, f"Loading {self.name}: {self._doing}, {seconds} s")
 
@@ -134,10 +142,8 @@ class SharedModel:
             raise ViewError(self._problem, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _work(self) -> None:
-        loaded: LoadedModel | None = None
         try:
-            loaded = self._read()
-            self._is_ready = True
+            self._loaded = self._read()
         except BatError as error:
             self._problem = sentence_of(error)
         except Exception as error:
@@ -148,8 +154,8 @@ class SharedModel:
                 continue  # the visitor has left
             try:
                 self._check()
-                assert loaded is not None
-                future.set_result(question(loaded))
+                assert self._loaded is not None
+                future.set_result(question(self._loaded))
             except Exception as error:
                 future.set_exception(error)
 

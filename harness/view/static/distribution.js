@@ -21,7 +21,7 @@ const chosen = new Map(page.dataset.chosen.split(" ").map((method) => {
 const state = {
   prompt: "", nodes: new Map(), taken: [], token: 0, record: null, methods: [], rows: new Map(),
   parameters: new Map(chosen), visible: new Set(chosen.keys()), colour: "ba-eta",
-  constraints: page.dataset.constraints, c: 20, rates: null, rate: null, explained: 0,
+  constraints: "", c: 20, rates: null, rate: null, explained: 0,
 };
 
 // The server
@@ -68,7 +68,7 @@ async function whenReady() {
     const answer = await request("/distribution/model");
     part("model-state").textContent = answer.words;
     if (answer.problem) throw new Error(answer.problem);
-    if (answer.ready) return;
+    if (answer.ready) return answer;
     await new Promise((resolve) => { setTimeout(resolve, POLL_MILLISECONDS); });
   }
 }
@@ -415,7 +415,8 @@ new ResizeObserver(() => {
 
 if (matchMedia("(max-width: 40rem)").matches) part("shown").value = 30;
 attempt(async () => {
-  await whenReady();
+  const { constraints } = await whenReady();
+  state.constraints = part("c-values").value = constraints.join(", ");
   part("ask-next").querySelector("button").disabled = false;
   const then = new URLSearchParams(location.search).get("then");
   await start(part("prompt").value, then ? then.split(",").map(Number) : []);
