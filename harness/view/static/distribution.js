@@ -9,6 +9,7 @@ const page = document.getElementById("distribution");
 const part = (id) => document.getElementById(id);
 const POLL_MILLISECONDS = 700;
 const LONGEST_ADDRESS = 2000;  // characters of a prompt that fit into the address
+const WAITING = "Computing…";
 const STEPS = 4;  // of a slider between two points of a method's grid
 
 const chart = new Chart(part("chart"));
@@ -46,6 +47,7 @@ async function request(path, fields = null) {
 // Whatever is asked may fail, with a sentence to show; meanwhile the page says that it waits.
 async function attempt(action) {
   page.setAttribute("aria-busy", "true");
+  part("happened").textContent = WAITING;
   try {
     await action();
     showTrouble("");
@@ -53,6 +55,7 @@ async function attempt(action) {
     showTrouble(error.message);
   } finally {
     page.removeAttribute("aria-busy");
+    if (part("happened").textContent === WAITING) part("happened").textContent = "";
   }
 }
 
@@ -161,17 +164,20 @@ function receive(record) {
 
 // Methods: a row for each that is shown
 
+// Rows are kept from one distribution to the next, so that a slider keeps the focus.
 function buildRows() {
-  const names = state.methods.map((method) => method.name);
-  const isSame = keyOf([...state.rows.keys()]) === keyOf(names.filter((name) => state.visible.has(name)));
-  if (!isSame || !state.rows.size) {
-    state.rows = new Map(state.methods.filter(({ name }) => state.visible.has(name)).map((method) => [method.name, makeRow(method)]));
-    part("methods").replaceChildren(...[...state.rows.values()].map((row) => row.element));
-    part("more").replaceChildren(part("more").firstElementChild, ...state.methods.map(makeChoice));
-  }
-  for (const method of state.methods) {
-    const row = state.rows.get(method.name);
-    if (row) row.method = method;
+  const visible = state.methods.filter(({ name }) => state.visible.has(name));
+  state.rows = new Map(visible.map((method) => {
+    const row = state.rows.get(method.name) ?? makeRow(method);
+    row.method = method;
+    return [method.name, row];
+  }));
+  const elements = [...state.rows.values()].map((row) => row.element);
+  const isShown = elements.length === part("methods").children.length && elements.every((each) => each.isConnected);
+  if (!isShown) part("methods").replaceChildren(...elements);
+  const choices = part("more");
+  if (choices.children.length !== 1 + state.methods.length) {
+    choices.replaceChildren(choices.firstElementChild, ...state.methods.map(makeChoice));
   }
 }
 
@@ -202,9 +208,7 @@ function makeChoice(method) {
     else state.visible.delete(method.name);
     buildRows();
     layout();
-    [...part("more").querySelectorAll("input")].find((each) => each.value === method.name)?.focus();
   });
-  box.value = method.name;
   return make("label", {}, box, method.name);
 }
 
@@ -357,7 +361,7 @@ async function sample() {
   });
   await visit([...state.taken, drawn.token]);
   const refused = drawn.rejected.length ? ` after rejecting ${drawn.rejected.join(", ")}` : "";
-  part("sampled").textContent = `${row.method.name} sampled ${drawn.text}${refused}`;
+  part("happened").textContent = `${row.method.name} sampled ${drawn.text}${refused}`;
 }
 
 // What people do

@@ -173,7 +173,7 @@ def test_a_click_explains_and_a_token_is_taken(shown: Page, model: models.Langua
     expect(shown.locator("#trail .taken")).to_have_count(0)
     shown.keyboard.press("s")
     settled(shown)
-    expect(shown.locator("#sampled")).to_contain_text("ba-eta sampled")
+    expect(shown.locator("#happened")).to_contain_text("ba-eta sampled")
     branch = shown.locator("#branches button")
     if branch.count():  # unless the same token was drawn
         assert text.replace("␣", " ") in branch.inner_text()
