@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bat.errors import InvalidInputError
 from harness.view.model import LoadedModel
 
 if TYPE_CHECKING:
+    from bat import Explanation
     from bat.arrays import FloatArray
     from bat.rules import Rule
     from harness.explore.distribution import Interval, MethodCurve
@@ -86,35 +88,28 @@ def explain(model: LoadedModel, context: Context, token: int, rule: Rule, constr
     probs = model.distribution(ids)
     rows = Summary(probs[None])
     threshold = float(rule.thresholds(rows)[0]) if isinstance(rule, ThresholdRule) else None
-    name = _text(language_model, ids, token)
+    decode = partial(_text, language_model, ids)
     if threshold is None or not rule.basis_aware:
         accepted = bool(rule.keep(rows)[0, token])
-        words = _plain_words(name, float(probs[token]), rule, threshold, accepted=accepted)
+        words = _plain_words(decode(token), float(probs[token]), rule, threshold, accepted=accepted)
         verdict = "accept" if accepted else "reject"
         return {"verdict": verdict, "threshold": threshold, "words": [words], "changes": []}
-    explanation = bat.explain(
+    found = bat.explain(
         model.basis(constraints),
         probs,
         token,
         threshold,
-        decode=lambda other: _text(language_model, ids, other),
+        decode=decode,
         top=_CHANGES,
     )
     return {
-        "verdict": str(explanation.verdict),
+        "verdict": str(found.verdict),
         "threshold": threshold,
-        "critical": [explanation.lower, explanation.upper],
-        # The tokens, which its last lines list, are drawn.
-        "words": [line for line in str(explanation).splitlines() if not line.startswith("  ")],
-        # Where no program was needed, there is no proof to show.
+        "critical": [found.lower, found.upper],
+        "words": _words(found),
         "changes": [
-            {
-                "text": _text(language_model, ids, change.token),
-                "probability": change.probability,
-                "replacement": change.replacement,
-            }
-            for change in explanation.changes
-            if explanation.needed_program
+            {"text": decode(other), "probability": probability, "replacement": replacement}
+            for other, probability, replacement in _changes(found)
         ],
     }
 
@@ -191,6 +186,21 @@ def _text(model: LanguageModel, before: Sequence[int], token: int) -> str:
 def _texts_of_taken(model: LanguageModel, ids: Sequence[int], count: int) -> list[str]:
     start = len(ids) - count
     return [_text(model, ids[:index], ids[index]) for index in range(start, len(ids))]
+
+
+def _words(found: Explanation) -> list[str]:
+    """What the token is, and why it is accepted or rejected; the tokens listed after that are drawn."""
+    first, *others = (line for line in str(found).splitlines() if not line.startswith("  "))
+    return [first, " ".join(others)]
+
+
+def _changes(found: Explanation) -> list[tuple[int, float, float]]:
+    """Tokens with two numbers to draw: the witness beside the model, or the weights of the proof."""
+    if not found.needed_program:
+        return []  # and no proof
+    changes = [(change.token, change.probability, change.replacement) for change in found.changes]
+    # The witness is a distribution without the token.
+    return [(found.token, found.probability, 0.0), *changes] if found.witness is not None else changes
 
 
 def _plain_words(

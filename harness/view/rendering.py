@@ -40,6 +40,8 @@ _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
             "distribution.js",
             "distribution_methods.js",
             "distribution_chart.js",
+            "distribution_server.js",
+            "distribution_trail.js",
             "distribution_why.js",
         )
     },

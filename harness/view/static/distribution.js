@@ -3,16 +3,17 @@
 
 import { Chart, Strip, element } from "./distribution_chart.js";
 import { ACCEPTED, Method, shown } from "./distribution_methods.js";
+import { attempt, request, say, showTrouble } from "./distribution_server.js";
+import { Trail } from "./distribution_trail.js";
 import { explanation, make, verdictTable } from "./distribution_why.js";
 
 const page = document.getElementById("distribution");
 const part = (id) => document.getElementById(id);
 const POLL_MILLISECONDS = 700;
-const LONGEST_ADDRESS = 2000;  // characters of a prompt that fit into the address
-const WAITING = "Computing…";
 const STEPS = 4;  // of a slider between two points of a method's grid
 
 const chart = new Chart(part("chart"));
+const trail = new Trail((taken) => attempt(() => visit(taken)));
 const chosen = new Map(page.dataset.chosen.split(" ").map((method) => {
   const [name, parameter] = method.split("=");
   return [name, Number(parameter)];
@@ -20,51 +21,12 @@ const chosen = new Map(page.dataset.chosen.split(" ").map((method) => {
 
 // What is set; `parameters` by the name of a method, whether it is shown or not.
 const state = {
-  prompt: "", nodes: new Map(), taken: [], token: 0, record: null, methods: [], rows: new Map(),
+  token: 0, record: null, methods: [], rows: new Map(),
   parameters: new Map(chosen), visible: new Set(chosen.keys()), colour: "ba-eta",
   constraints: "", c: 20, rates: null, rate: null, explained: 0,
 };
 
-// The server
-
-async function request(path, fields = null) {
-  const options = { headers: { accept: "application/json" } };
-  if (fields) {
-    options.method = "POST";
-    options.body = new URLSearchParams({ form_token: page.dataset.formToken, ...fields });
-  }
-  let answer;
-  try {
-    answer = await fetch(path, options);
-  } catch {
-    throw new Error("The server does not answer. Start bat-harness view again, and reload the page.");
-  }
-  const record = await answer.json();
-  if (!answer.ok) throw new Error(record.problem);
-  return record;
-}
-
-// Whatever is asked may fail, with a sentence to show; meanwhile the page says that it waits.
-async function attempt(action) {
-  page.setAttribute("aria-busy", "true");
-  part("happened").textContent = WAITING;
-  try {
-    await action();
-    showTrouble("");
-  } catch (error) {
-    showTrouble(error.message);
-  } finally {
-    page.removeAttribute("aria-busy");
-    if (part("happened").textContent === WAITING) part("happened").textContent = "";
-  }
-}
-
-function showTrouble(sentence) {
-  part("trouble").textContent = sentence;
-  part("trouble").hidden = !sentence;
-}
-
-const context = () => ({ prompt: state.prompt, taken: state.taken.join(",") });
+// The model, and its contexts
 
 async function whenReady() {
   for (;;) {
@@ -76,68 +38,22 @@ async function whenReady() {
   }
 }
 
-// Contexts: a tree of the tokens taken after a prompt, each node by its tokens
-
-const keyOf = (taken) => taken.join(",");
-
 async function visit(taken, { isBack = false } = {}) {
-  const key = keyOf(taken);
-  const kept = state.nodes.get(key);
-  let record = kept?.record;
+  let record = trail.find(taken);
   if (!record || record.constraints.join(",") !== numbers(state.constraints)) {
-    const fields = { prompt: state.prompt, taken: key, constraints: state.constraints };
+    const fields = { prompt: trail.prompt, taken: taken.join(","), constraints: state.constraints };
     record = await request("/distribution/next", fields);
   }
-  state.taken = taken;
-  for (let length = 0; length <= taken.length; length += 1) {
-    const onTheWay = keyOf(taken.slice(0, length));
-    if (!state.nodes.has(onTheWay)) state.nodes.set(onTheWay, { taken: taken.slice(0, length) });
-  }
-  Object.assign(state.nodes.get(key), { record, texts: record.taken });
-  if (!isBack) remember();
+  trail.arrive(taken, record);
+  if (!isBack) trail.remember();
   receive(record);
 }
 
-const numbers = (text) => text.split(",").map((part) => Number(part)).join(",");
+const numbers = (text) => text.split(",").map((number) => Number(number)).join(",");
 
-// Browsers step back and forth through contexts, and an address can be kept.
-function remember() {
-  const query = new URLSearchParams();
-  if (state.prompt.length <= LONGEST_ADDRESS) query.set("prompt", state.prompt);
-  if (state.taken.length) query.set("then", keyOf(state.taken));
-  const address = `?${query}`;
-  if (address !== location.search) history.pushState({ prompt: state.prompt, taken: state.taken }, "", address);
-}
-
-function start(prompt, taken = []) {
-  if (prompt !== state.prompt) state.nodes = new Map();
-  state.prompt = prompt;
-  return visit(taken);
-}
-
-function drawTrail() {
-  const words = (text) => text.replaceAll("␣", " ");
-  const steps = state.record.taken.map((text, index) => {
-    const button = make("button", { type: "button", className: "taken" }, words(text));
-    button.title = "Go back to before this token";
-    button.addEventListener("click", () => attempt(() => visit(state.taken.slice(0, index))));
-    return button;
-  });
-  part("trail").replaceChildren(make("span", { className: "prompt-text" }, state.prompt), ...steps);
-  part("back").disabled = !state.taken.length;
-  const here = keyOf(state.taken);
-  const nodes = [...state.nodes.values()].filter((node) => node.texts);
-  const isLeaf = (node) => !nodes.some((other) => isBefore(node.taken, other.taken));
-  const others = nodes.filter((node) => isLeaf(node) && keyOf(node.taken) !== here && node.taken.length);
-  part("branches").replaceChildren(...others.map((node) => {
-    const button = make("button", { type: "button" }, `…${words(node.texts.join("")).slice(-60)}`);
-    button.addEventListener("click", () => attempt(() => visit(node.taken)));
-    return make("li", {}, button);
-  }));
-}
-
-function isBefore(taken, other) {
-  return other.length > taken.length && taken.every((token, index) => token === other[index]);
+function start(prompt, taken = [], options = {}) {
+  if (prompt !== trail.prompt) trail.begin(prompt);
+  return visit(taken, options);
 }
 
 // A distribution arrives
@@ -158,7 +74,6 @@ function receive(record) {
   const problems = Object.entries(record.problems).map(([name, problem]) => `${name}: ${problem}`);
   part("why").replaceChildren(...problems.map((problem) => make("p", { className: "problem" }, problem)));
   buildRows();
-  drawTrail();
   layout();
 }
 
@@ -340,7 +255,7 @@ async function explain() {
   const take = make("button", { type: "button", className: "button" }, "Take this token ", make("kbd", {}, "t"));
   take.dataset.key = "t";
   const id = state.record.ids[token];
-  take.addEventListener("click", () => attempt(() => visit([...state.taken, id])));
+  take.addEventListener("click", () => trail.go([...trail.taken, id]));
   const proof = make("div", { className: "proof" }, make("p", { className: "note" }, "Asking the solver…"));
   const heading = make("h2", {}, "Why ", make("code", {}, state.record.texts[token]), ` under ${row.method.name}`);
   part("why").replaceChildren(
@@ -348,7 +263,7 @@ async function explain() {
     make("div", { className: "columns" },
       proof, make("div", { className: "scroll" }, verdictTable([...state.rows.values()], token, state.c))));
   const answer = await request("/distribution/explain", {
-    ...context(), token: id, rule: row.method.name, parameter: row.parameter, constraints: state.c,
+    ...trail.fields, token: id, rule: row.method.name, parameter: row.parameter, constraints: state.c,
   });
   if (asked === state.explained) proof.replaceChildren(...explanation(answer));
 }
@@ -357,11 +272,11 @@ async function sample() {
   const row = state.rows.get(state.colour) ?? [...state.rows.values()][0];
   const [draw] = crypto.getRandomValues(new Uint32Array(1));
   const drawn = await request("/distribution/sample", {
-    ...context(), rule: row.method.name, parameter: row.parameter, constraints: state.c, draw: draw >>> 3,
+    ...trail.fields, rule: row.method.name, parameter: row.parameter, constraints: state.c, draw: draw >>> 3,
   });
-  await visit([...state.taken, drawn.token]);
+  await visit([...trail.taken, drawn.token]);
   const refused = drawn.rejected.length ? ` after rejecting ${drawn.rejected.join(", ")}` : "";
-  part("happened").textContent = `${row.method.name} sampled ${drawn.text}${refused}`;
+  say(`${row.method.name} sampled ${drawn.text}${refused}`);
 }
 
 // What people do
@@ -376,7 +291,7 @@ part("c-form").addEventListener("submit", (event) => {
   state.constraints = part("c-values").value;
   attempt(async () => {
     try {
-      await visit(state.taken);
+      await visit(trail.taken);
     } catch (error) {
       state.constraints = before;
       throw error;
@@ -409,9 +324,11 @@ part("chart").addEventListener("click", (event) => {
   attempt(explain);
 });
 part("sample").addEventListener("click", () => attempt(sample));
-part("back").addEventListener("click", () => attempt(() => visit(state.taken.slice(0, -1))));
+part("back").addEventListener("click", () => trail.go(trail.taken.slice(0, -1)));
 addEventListener("popstate", (event) => {
-  if (event.state?.prompt === state.prompt) attempt(() => visit(event.state.taken, { isBack: true }));
+  if (!event.state) return;
+  part("prompt").value = event.state.prompt;
+  attempt(() => start(event.state.prompt, event.state.taken, { isBack: true }));
 });
 new ResizeObserver(() => {
   if (state.record && Math.abs(part("chart").clientWidth - chart.width) >= 1) layout();

@@ -174,16 +174,20 @@ def test_a_click_explains_and_a_token_is_taken(shown: Page, model: models.Langua
     shown.keyboard.press("s")
     settled(shown)
     expect(shown.locator("#happened")).to_contain_text("ba-eta sampled")
+    # So do the browser's own buttons.
+    shown.go_back()
+    expect(shown.locator("#trail .taken")).to_have_count(0)
+    shown.go_forward()
+    expect(shown.locator("#trail .taken")).to_have_count(1)
     branch = shown.locator("#branches button")
     if branch.count():  # unless the same token was drawn
         assert text.replace("␣", " ") in branch.inner_text()
         branch.click()
         settled(shown)
         expect(shown.locator("#trail .taken")).to_have_count(1)
-    shown.go_back()
-    settled(shown)
     shown.reload()  # the address holds the context
     settled(shown)
+    expect(shown.locator("#trail .taken")).to_have_count(1)
 
 
 def test_other_constraints_up_to_full_rank(shown: Page) -> None:
