@@ -14,7 +14,7 @@ from harness.report.results import Result, Sources
 from harness.report.tables.comparing import compare_sides
 from harness.report.tables.differences import comparison_table, differences
 from harness.report.tables.labels import labels, models_of, shown
-from harness.report.tables.statistics import any_score_cell, human_cell
+from harness.report.tables.statistics import SHOWN_FIRST, any_score_cell, human_cell
 from harness.report.tracing import TracedCell, trace_jobs
 from harness.store import Reader, Run
 
@@ -32,10 +32,11 @@ class ScoreTables:
         self.models = tuple(models_of(self._shown))
 
     def scores(self, model: str) -> list[str]:
-        """The names of the scores that any setting of a model has, MAUVE first."""
+        """The names of the scores that any setting of a model has, those that matter most first."""
         scored = [seed.scores for result in self._of(model) for seed in result.seeds]
         names = dict.fromkeys(name for scores in scored for name in scores)
-        return sorted(names, key=lambda name: name != "mauve")
+        ranks = {name: rank for rank, name in enumerate(SHOWN_FIRST)}
+        return sorted(names, key=lambda name: ranks.get(name, len(ranks)))
 
     def table(self, model: str, scores: Iterable[str]) -> Table:
         """A row for each setting of a model, and for human text; a column for each of the scores."""

@@ -23,10 +23,10 @@ const yamlNumber = (value) => String(Number(value.toPrecision(6))).replace(/^(\d
 const percent = (rate) => `${(100 * rate).toFixed(1)}%`;
 const nameOf = (curve) => (curve.constraints === null ? curve.rule : `${curve.rule} (c=${curve.constraints})`);
 
-// A parameter that spans more than a factor of twenty is drawn on a logarithmic scale.
+// Small parameters that span more than a factor of twenty are drawn on a logarithmic scale.
 function yScale(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const isLog = low > 0 && high / low > 20;
+  const isLog = low > 0 && low < 0.01 && high / low > 20;
   const to = isLog ? Math.log10 : (value) => value;
   const [from, span] = [to(low), to(high) - to(low) || 1];
   const range = SIZE.height - SIZE.top - SIZE.bottom;
