@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NoReturn
 
 from bat.errors import InvalidInputError
@@ -13,7 +14,7 @@ from harness.report.results import Result, Sources
 from harness.report.tables.comparing import compare_sides
 from harness.report.tables.differences import comparison_table, differences
 from harness.report.tables.labels import labels, models_of, shown
-from harness.report.tables.statistics import any_score_cell, human_cell
+from harness.report.tables.statistics import SHOWN_FIRST, any_score_cell, human_cell
 from harness.report.tracing import TracedCell, trace_jobs
 from harness.store import Reader, Run
 
@@ -27,25 +28,37 @@ class ScoreTables:
     def __init__(self, reader: Reader, run: Run) -> None:
         self._results = load_results(reader, [run])
         self._shown = shown(self._results)
+        self._whole: dict[str, Table] = {}  # with all scores, by model
         self.models = tuple(models_of(self._shown))
 
     def scores(self, model: str) -> list[str]:
-        """The names of the scores that any setting of a model has, MAUVE first."""
+        """The names of the scores that any setting of a model has, those that matter most first."""
         scored = [seed.scores for result in self._of(model) for seed in result.seeds]
         names = dict.fromkeys(name for scores in scored for name in scores)
-        return sorted(names, key=lambda name: name != "mauve")
+        ranks = {name: rank for rank, name in enumerate(SHOWN_FIRST)}
+        return sorted(names, key=lambda name: ranks.get(name, len(ranks)))
 
     def table(self, model: str, scores: Iterable[str]) -> Table:
         """A row for each setting of a model, and for human text; a column for each of the scores."""
         names = list(scores)
         check_known("score", names, self.scores(model))
-        own = self._of(model)
+        if model not in self._whole:
+            self._whole[model] = self._with_all_scores(model)
+        whole = self._whole[model]
+        columns = [whole.columns.index(name) - 1 for name in names]
+        rows = [replace(row, cells=tuple(row.cells[column] for column in columns)) for row in whole.rows]
+        # Human text has no MAUVE: it is what texts are compared with.
+        given = [row for row in rows if row.label != HUMAN or any(cell.jobs for cell in row.cells)]
+        return replace(whole, columns=("method", *names), rows=tuple(given))
+
+    def _with_all_scores(self, model: str) -> Table:
+        names, own = self.scores(model), self._of(model)
         rows = [
             Row(label, tuple(any_score_cell(result, name) for name in names), result.setting.rule)
             for label, result in zip(labels(own), own, strict=True)
         ]
         human = next((found for result in own if (found := self._results.human_of(result))), None)
-        if human is not None and any(name in human.scores for name in names):
+        if human is not None:
             rows.append(Row(HUMAN, tuple(human_cell(human, name) for name in names)))
         return Table(
             name=TABLE,

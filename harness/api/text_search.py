@@ -73,7 +73,7 @@ class Reason:
 
     whose: str
     words: str = ""
-    excerpt: str = ""
+    excerpt: tuple[str, str, str] = ("", "", "")  # before it, what was found, after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +163,16 @@ def _pattern(words: str) -> str:
 def _reasons(prefix: PrefixTexts, wanted: TextFilter) -> tuple[Reason, ...] | None:
     """Why a prefix is one that is looked for; None if it is not."""
     texts = [text for text in prefix.texts if wanted.setting in ("", text.setting)]
-    reasons: list[Reason] = []
     if wanted.setting and not texts:
         return None
-    for is_wanted, finds in (
-        (bool(wanted.words), lambda: _with_words(prefix, texts, wanted)),
-        (bool(wanted.having), lambda: _having(texts, wanted.having)),
-        (bool(wanted.first and wanted.second), lambda: _parting(prefix, wanted)),
-    ):
-        if is_wanted:
-            own = list(finds())
-            if not own:
-                return None
-            reasons += own
-    return tuple(reasons)
+    found: list[list[Reason]] = []
+    if wanted.words:
+        found.append(list(_with_words(prefix, texts, wanted)))
+    if wanted.having:
+        found.append(list(_having(texts, wanted.having)))
+    if wanted.first and wanted.second:
+        found.append(list(_parting(prefix, wanted)))
+    return tuple(reason for reasons in found for reason in reasons) if all(found) else None
 
 
 def _with_words(prefix: PrefixTexts, texts: Iterable[WrittenText], wanted: TextFilter) -> Iterator[Reason]:
@@ -211,7 +207,7 @@ def _parting(prefix: PrefixTexts, wanted: TextFilter) -> Iterator[Reason]:
         yield Reason(side.setting, f"after {counted(shared, 'token')}", _excerpt(side.text, at, at))
 
 
-def _excerpt(text: str, start: int, end: int) -> str:
+def _excerpt(text: str, start: int, end: int) -> tuple[str, str, str]:
     first, last = max(0, start - _AROUND), min(len(text), end + _AROUND)
-    inside = " ".join(text[first:last].split())
-    return f"{'…' if first else ''}{inside}{'…' if last < len(text) else ''}"
+    before, after = text[first:start], text[end:last]
+    return (f"…{before}" if first else before), text[start:end], (f"{after}…" if last < len(text) else after)

@@ -77,7 +77,7 @@ class WrittenText:
     @property
     def loops(self) -> bool:
         """Whether it ends in a loop, as the statistic `looping` counts them."""
-        ids = self.trace.token_ids
+        ids = self.trace.token_ids.astype(np.int64)
         return ends_in_loop(ids[:-1] if self.stop_reason == "end" else ids)
 
     @property

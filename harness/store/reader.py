@@ -158,11 +158,12 @@ class Reader(JobReader):
         """The scores of score jobs, in the order of the jobs, then by name."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            return [
-                StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
-                for job_id, key in keys.items()
-                for score in result_rows.read_scores(connection, key)
-            ]
+            by_key = result_rows.read_scores(connection, keys.values())
+        return [
+            StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
+            for job_id, key in keys.items()
+            for score in by_key[key]
+        ]
 
     def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
         """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""

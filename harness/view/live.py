@@ -35,6 +35,7 @@ class _Channel:
         self._look = look
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._is_over = False
         self.parts: Parts = {}
         self.watchers = 0
 
@@ -45,7 +46,7 @@ class _Channel:
         if self._task is None:
             self._task = asyncio.create_task(self._look_again_and_again())
         try:
-            while True:
+            while not self._is_over:
                 changed = {name: part for name, part in self.parts.items() if seen.get(name) != part}
                 if changed:
                     seen |= changed
@@ -58,6 +59,12 @@ class _Channel:
                     yield {}
         finally:
             self.watchers -= 1
+
+    async def end(self) -> None:
+        """Let all watchers go."""
+        self._is_over = True
+        async with self._news:
+            self._news.notify_all()
 
     async def _look_again_and_again(self) -> None:
         try:
@@ -86,6 +93,11 @@ class Live:
     def response(self, subject: Hashable, look: Callable[[], Parts]) -> StreamingResponse:
         """A stream of the parts of a page that changed; `look` returns all of them."""
         return StreamingResponse(self._events(subject, look), media_type="text/event-stream")
+
+    async def end(self) -> None:
+        """End all streams, which would not end by themselves when the server does."""
+        for channel in list(self._channels.values()):
+            await channel.end()
 
     async def _events(self, subject: Hashable, look: Callable[[], Parts]) -> AsyncIterator[str]:
         channel = self._channels.setdefault(subject, _Channel(look))

@@ -16,12 +16,12 @@ from harness.report.tables.rejection import REPLICATES, rules_of
 from harness.store import Reader, Run
 from harness.view.page import Page
 from harness.view.problems import ViewError
-from harness.view.remembering import remembered
+from harness.view.remembering import memory_of
 from harness.view.rendering import render_page
 from harness.view.requests import reading, run_of, whole_number
 
-# Half a percent to a half, as far as curves are of use.
-_RATES = tuple(round(0.005 * number, 3) for number in range(1, 101))
+# Up to a half, as far as curves are of use; closer where most rules are used.
+_RATES = tuple(round(number / 200, 3) for number in (*range(1, 30), *range(30, 101, 2)))
 
 
 def _show(request: Request) -> Response:
@@ -40,7 +40,7 @@ def _curves(request: Request) -> Response:
         if not texts:
             raise ViewError("no human text of this run has been measured completely.")
         text = texts[whole_number(request, "text", most=len(texts) - 1)]
-        record = remembered(request, ("rejection", text.jobs), run.id, lambda: _record(reader, run, text))
+        record = memory_of(request).get(("rejection", text.jobs), run.id, lambda: _record(reader, run, text))
     return JSONResponse(record)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -14,31 +15,36 @@ _Value = TypeVar("_Value")
 _KEPT = 8  # each may hold the scores of a whole run
 
 
+@dataclass
+class _Slot:
+    version: Hashable = None
+    value: Any = None
+    is_filled: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Memory:
     """The latest values by name, each with the version it was made for."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
+        self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, name: Hashable, version: Hashable, make: Callable[[], _Value]) -> _Value:
-        """The value of this version, made now if it is not kept. Two visitors may both make it."""
+        """The value of this version. If it is not kept, one visitor makes it, and others wait for it."""
         with self._lock:
-            kept = self._values.get(name)
-            if kept is not None and kept[0] == version:
-                self._values.move_to_end(name)
-                value: _Value = kept[1]
-                return value
-        value = make()
-        with self._lock:
-            self._values[name] = (version, value)
-            self._values.move_to_end(name)
-            while len(self._values) > _KEPT:
-                self._values.popitem(last=False)
-        return value
+            slot = self._slots.setdefault(name, _Slot())
+            self._slots.move_to_end(name)
+            while len(self._slots) > _KEPT:
+                self._slots.popitem(last=False)
+        with slot.lock:
+            if not slot.is_filled or slot.version != version:
+                slot.value, slot.version, slot.is_filled = make(), version, True
+            value: _Value = slot.value
+            return value
 
 
-def remembered(request: Request, name: Hashable, version: Hashable, make: Callable[[], _Value]) -> _Value:
-    """A value of the server that is asked."""
+def memory_of(request: Request) -> Memory:
+    """What the server that is asked remembers."""
     memory: Memory = request.app.state.memory
-    return memory.get(name, version, make)
+    return memory

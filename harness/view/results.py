@@ -13,11 +13,12 @@ from starlette.routing import Route
 
 from bat.errors import BatError
 from harness.api.tables import HUMAN, ScoreTables, Table
+from harness.jobs import JobKind
 from harness.store import Reader, Run
 from harness.view.charts import Scale, scale_of
 from harness.view.page import Page
 from harness.view.problems import sentence_of
-from harness.view.remembering import remembered
+from harness.view.remembering import Memory, memory_of
 from harness.view.rendering import render_page
 from harness.view.requests import reading, run_of
 
@@ -29,7 +30,7 @@ def _show(request: Request) -> Response:
     query = request.query_params
     with reading(request) as reader:
         run = run_of(request, reader)
-        tables = _tables(request, reader, run)
+        tables = score_tables(memory_of(request), reader, run)
     if not tables.models:
         return render_page(request, "results_none.html.j2", title=f"Results of {run.label}", run=run)
     model = query.get("model") or tables.models[0]
@@ -68,10 +69,10 @@ def _comparison(request: Request, tables: ScoreTables) -> dict[str, Any]:
     return chosen
 
 
-def _tables(request: Request, reader: Reader, run: Run) -> ScoreTables:
-    """The tables of a run. Scores do not change, so they are loaded again only when more jobs are done."""
-    done = sum(kind.done for kind in reader.progress(run.id))
-    return remembered(request, ("scores", run.id), done, lambda: ScoreTables(reader, run))
+def score_tables(memory: Memory, reader: Reader, run: Run) -> ScoreTables:
+    """The tables of a run. Scores do not change, so they are loaded again only when there are more."""
+    done = [kind.done for kind in reader.progress(run.id) if kind.kind is JobKind.SCORE]
+    return memory.get(("scores", run.id), tuple(done), lambda: ScoreTables(reader, run))
 
 
 def _only(table: Table, methods: list[str]) -> Table:
@@ -92,7 +93,7 @@ def _trace(request: Request) -> Response:
     query = request.query_params
     with reading(request) as reader:
         run = run_of(request, reader)
-        tables = _tables(request, reader, run)
+        tables = score_tables(memory_of(request), reader, run)
         model = query.get("model") or next(iter(tables.models), "")
         cell = tables.trace(reader, model, query.get("row", ""), query.get("score", ""))
     steps: dict[str, list[Any]] = {}

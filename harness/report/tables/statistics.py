@@ -32,6 +32,7 @@ _SCORES = (
     "length",
     "ended",
 )
+SHOWN_FIRST = ("mauve", *_SCORES)  # in tables of all scores
 _TO_HUMAN = "perplexity minus human"
 
 

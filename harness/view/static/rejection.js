@@ -14,14 +14,19 @@ function svg(name, attributes = {}, text) {
   return element;
 }
 
-const short = (value) => String(Number(value.toPrecision(3)));
+const short = (value) => {
+  const number = Number(value.toPrecision(3));
+  return number !== 0 && Math.abs(number) < 1e-4 ? number.toExponential() : String(number);
+};
+// YAML takes 1.0e-7 for a number, and 1e-7 for a text.
+const yamlNumber = (value) => String(Number(value.toPrecision(6))).replace(/^(\d+)e/, "$1.0e");
 const percent = (rate) => `${(100 * rate).toFixed(1)}%`;
 const nameOf = (curve) => (curve.constraints === null ? curve.rule : `${curve.rule} (c=${curve.constraints})`);
 
-// A parameter that spans more than a factor of twenty is drawn on a logarithmic scale.
+// Small parameters that span more than a factor of twenty are drawn on a logarithmic scale.
 function yScale(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const isLog = low > 0 && high / low > 20;
+  const isLog = low > 0 && low < 0.01 && high / low > 20;
   const to = isLog ? Math.log10 : (value) => value;
   const [from, span] = [to(low), to(high) - to(low) || 1];
   const range = SIZE.height - SIZE.top - SIZE.bottom;
@@ -82,13 +87,18 @@ function drawChart(name, curves) {
     const box = picture.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * SIZE.width;
     const share = (x - SIZE.left) / (SIZE.width - SIZE.left - SIZE.right);
-    choose(Math.round(share * data.rates.length));
+    choose(nearest(share * data.rates[data.rates.length - 1]) + 1);
   });
   const figure = document.createElement("figure");
   const caption = document.createElement("figcaption");
   caption.textContent = name;
   figure.append(caption, picture);
   return { figure, cursor, dots, scale };
+}
+
+function nearest(rate) {
+  const distances = data.rates.map((each) => Math.abs(each - rate));
+  return distances.indexOf(Math.min(...distances));
 }
 
 function choose(number) {
@@ -130,7 +140,7 @@ function showRate() {
   document.getElementById("at-rate").replaceChildren(...lines);
   const yaml = ["methods:", ...data.curves.filter((curve) => curve.points[index]).map((curve) => {
     const size = curve.constraints === null ? "" : `, constraints: ${curve.constraints}`;
-    return `  - {rule: ${curve.rule}, parameter: ${Number(curve.points[index][0].toPrecision(6))}${size}}`;
+    return `  - {rule: ${curve.rule}, parameter: ${yamlNumber(curve.points[index][0])}${size}}`;
   })].join("\n");
   document.getElementById("yaml").textContent = yaml;
   document.getElementById("copy-yaml").dataset.copy = yaml;

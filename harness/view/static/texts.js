@@ -31,7 +31,8 @@ function visible(text) {
 }
 
 function tokenElement(token, step) {
-  const element = made("span", token.how ? visible(token.text) : token.text, "token");
+  const text = step ? token.text : token.text.trimStart();
+  const element = made("span", token.how ? visible(text) : text, "token");
   if (token.how) element.classList.add(WAYS[token.how]);
   if (shared !== null && step < shared) element.classList.add("shared");
   if (shared !== null && step === shared) element.classList.add("parting");

@@ -5,17 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
-from harness.view.app import create_app
-from harness.view.settings import ViewSettings
 from tests.harness import stores
-
-
-def visitor(db: str, host: str = "127.0.0.1", **options: bool) -> tuple[TestClient, ViewSettings]:
-    """A browser without a window; it follows no redirect."""
-    settings = ViewSettings(db, host=host, **options)
-    return TestClient(create_app(settings), f"http://{host}:8700", follow_redirects=False), settings
+from tests.harness.view.sites import visitor
 
 
 @pytest.fixture
