@@ -117,7 +117,7 @@ def _verdicts(row: Row, methods: Sequence[Method]) -> list[Text]:
 
 
 def _interval(row: Row) -> str:
-    from harness.explore import CRITICAL_CAP
+    from harness.explore.next_token import CRITICAL_CAP
 
     if row.critical is None:
         return ""

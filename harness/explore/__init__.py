@@ -7,9 +7,6 @@ sample.py       continue a prompt, with what was rejected on the way and why
 prompts.py      from a prompt to token ids, and from tokens to visible text
 """
 
-# Critical thresholds above this are only reported as larger: they are slow to compute, and not useful.
-CRITICAL_CAP = 0.5
-
 # Three of the paper's choices with similar rejection rates (12 to 13% of human text), and the parameters at
 # which their basis-aware forms reject as much: `bat-harness preview --tokens 2000`.
 DEFAULT_METHODS = (

@@ -20,7 +20,7 @@ from bat.context_thresholds import context_thresholds
 from bat.errors import BatError
 from bat.rules import RuleForm, ThresholdRule, get_rule_form, rule_names
 from bat.rules.context import ContextSummary
-from harness.explore import CRITICAL_CAP
+from harness.explore.next_token import CRITICAL_CAP
 
 # How a critical parameter is compared with the parameter; the token is rejected where this holds.
 Comparison = Literal["critical < parameter", "critical <= parameter", "parameter <= critical"]

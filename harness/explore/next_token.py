@@ -19,13 +19,14 @@ from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.thresholds import Verdict
-from harness.explore import CRITICAL_CAP
 from workers.models import LanguageModel
 
 # Tokens per call of the solver, because each needs a copy of the whole distribution.
 _CHUNK = 32
 # Give up looking for a kind of difference after this many tokens.
 _SEARCH = 256
+# Critical thresholds above this are only reported as larger: they are slow to compute, and not useful.
+CRITICAL_CAP = 0.5
 
 # A verdict code is an index into this tuple, or _UNKNOWN.
 _VERDICTS = (Verdict.ACCEPT, Verdict.REJECT, Verdict.UNDECIDED)
@@ -76,18 +77,12 @@ def verdict_words(row: Row, methods: Sequence[Method]) -> list[str]:
 
 def next_distribution(language_model: LanguageModel, token_ids: Sequence[int]) -> FloatArray:
     """Return the model's distribution after these tokens, [v]."""
-    probs: FloatArray = bat.softmax(next_logits(language_model, token_ids))[0]
-    return probs
-
-
-def next_logits(language_model: LanguageModel, token_ids: Sequence[int]) -> torch.Tensor:
-    """Return the model's logits after these tokens, [1, v]."""
     model = language_model.model
     ids = torch.tensor([list(token_ids)], device=model.device)
     with torch.inference_mode():
-        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False)
-    logits: torch.Tensor = output.logits[:, -1]
-    return logits
+        logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    probs: FloatArray = bat.softmax(logits[:, -1])[0]
+    return probs
 
 
 def tabulate(

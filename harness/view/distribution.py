@@ -24,7 +24,7 @@ from harness.view.answers import Context, describe, explain, sample
 from harness.view.model import MOST_CONSTRAINTS, LoadedModel, SharedModel
 from harness.view.page import Page
 from harness.view.problems import ViewError
-from harness.view.remembering import remembered
+from harness.view.remembering import memory_of
 from harness.view.rendering import render_page, settings_of
 from harness.view.requests import read_form, reading
 from harness.view.security import check_form_token
@@ -94,7 +94,7 @@ def _rates(request: Request) -> Response:
             for text in measured_texts(reader, [run]):
                 if text.weights == weights:
                     make = partial(_matched, reader, text)
-                    record = remembered(request, ("rates", text.jobs), run.id, make)
+                    record = memory_of(request).get(("rates", text.jobs), run.id, make)
                     return JSONResponse({"run": run.label, **record})
     return JSONResponse({"run": None, "rates": [], "curves": []})
 
