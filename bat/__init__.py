@@ -7,6 +7,7 @@ decide                accept, reject or undecided, as soon as that is certain
 candidate_set         every token of a context that is accepted, exactly
 sample                a next token for each row of a batch
 propose, settle       the same in two halves: where the logits are, and on the host
+Temperature           a temperature, before or after the rule
 explain               why a token was accepted or rejected
 Key, uniforms         random numbers addressed by (seed, run, prefix, sample, step)
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bat.sampling import sample as sample
     from bat.settling import Samples as Samples
     from bat.settling import settle as settle
+    from bat.temperature import Temperature as Temperature
     from bat.thresholds import CriticalThresholds as CriticalThresholds
     from bat.thresholds import Decisions as Decisions
     from bat.thresholds import Verdict as Verdict
@@ -65,6 +67,7 @@ _MODULES = {
     "Samples": "settling",
     "SolverUnavailableError": "errors",
     "Status": "program",
+    "Temperature": "temperature",
     "Verdict": "thresholds",
     "candidate_set": "candidates",
     "critical_thresholds": "thresholds",

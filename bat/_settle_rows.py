@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from bat import _wheel
+from bat._compiling import njit
 from bat._machine import seconds, take_number
 from bat.acceptance import Acceptance
 from bat.arrays import FloatArray, IntArray
-from bat.solvers._context import prepare
+from bat.solvers._context import prepare_core
 from bat.solvers._solve import LAST_RESORT, Question, solve
 
 _THRESHOLD, _CERTIFIED = int(Acceptance.THRESHOLD), int(Acceptance.CERTIFIED)
@@ -27,7 +27,8 @@ class Rows(NamedTuple):
     """The pending rows of a batch, and what has become of them so far."""
 
     rows: FloatArray  # [r, v] the basis
-    probs: FloatArray  # [m, v]
+    probs: FloatArray  # [m, v] the model's distributions, which decide
+    weights: FloatArray  # [m, v] what candidates are drawn by: the same, or flattened by a temperature
     uniforms: FloatArray  # [m, tries + 1]
     thresholds: FloatArray  # [m]
     counter: IntArray  # [1] the next row to be settled
@@ -46,7 +47,12 @@ class Rows(NamedTuple):
 
 
 def make_rows(
-    rows: FloatArray, probs: FloatArray, uniforms: FloatArray, thresholds: FloatArray, candidates: IntArray
+    rows: FloatArray,
+    probs: FloatArray,
+    weights: FloatArray,
+    uniforms: FloatArray,
+    thresholds: FloatArray,
+    candidates: IntArray,
 ) -> Rows:
     """Rows that nobody has begun."""
     m, tries = len(probs), uniforms.shape[1] - 1
@@ -54,6 +60,7 @@ def make_rows(
     return Rows(
         rows=rows,
         probs=probs,
+        weights=weights,
         uniforms=uniforms,
         thresholds=thresholds,
         counter=np.zeros(1, np.int64),
@@ -92,14 +99,15 @@ def settle_rows(pending, question, wanted, space, solves, resumed):  # type: ign
 def _settle(pending, row, question, wanted, space, solves, resumed):  # type: ignore[no-untyped-def]
     """Settle one row: (whether it is, workspace)."""
     probs, threshold, numbers = pending.probs[row], pending.thresholds[row], pending.uniforms[row]
+    weights = pending.weights[row]
     removed, tries = pending.rejected_tokens[row], pending.rejected_tokens.shape[1]
     asked = Question(
         question.tolerance, threshold, question.cap, False, question.max_pivots, question.time_limit_seconds
     )
-    sums = _wheel.block_sums(probs)
+    sums = _wheel.block_sums(weights)
     for q in range(pending.rejections[row]):
-        _wheel.remove(probs, sums, removed, q, removed[q])
-    context = prepare(pending.rows, probs, wanted if solves else 1)
+        _wheel.remove(weights, sums, removed, q, removed[q])
+    context = prepare_core(pending.rows, probs, wanted if solves else 1)
     while pending.candidates[row] >= 0:
         token = pending.candidates[row]
         # 1. bounds on its critical threshold, unless none are needed
@@ -124,12 +132,12 @@ def _settle(pending, row, question, wanted, space, solves, resumed):  # type: ig
             pending.undecided[row] += not pending.upper[row] <= threshold
         # 3. the next candidate
         rejections = pending.rejections[row]
-        _wheel.remove(probs, sums, removed, rejections, token)
+        _wheel.remove(weights, sums, removed, rejections, token)
         rejections += 1
         pending.rejections[row] = rejections
         left = rejections < tries
         pending.candidates[row] = (
-            _wheel.draw(probs, sums, removed, rejections, numbers[rejections]) if left else -1
+            _wheel.draw(weights, sums, removed, rejections, numbers[rejections]) if left else -1
         )
     return True, space
 

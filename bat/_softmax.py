@@ -8,8 +8,8 @@ a polynomial, which the compiler turns into vector instructions.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import take_number
 
 BLOCK = 1024
@@ -121,6 +121,15 @@ def softmax_row(logits, peak, probs):  # type: ignore[no-untyped-def]
         moment += surprise
     _scale(probs, 1.0 / total)
     return max(np.log(total) - moment / total, 0.0), 1.0 / total
+
+
+@njit(nogil=True, cache=True)
+def flatten_row(logits, peak, temperature, probs):  # type: ignore[no-untyped-def]
+    """``softmax_row`` of the logits divided by a temperature: (entropy, largest probability)."""
+    scaled = np.empty(logits.shape[0])
+    for j in range(logits.shape[0]):
+        scaled[j] = (np.float64(logits[j]) - peak) / temperature
+    return softmax_row(scaled, 0.0, probs)
 
 
 @njit(nogil=True, cache=True)

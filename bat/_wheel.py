@@ -7,10 +7,10 @@ and removing a token changes one block.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import take_number
-from bat._softmax import peak_of_row, softmax_row
+from bat._softmax import flatten_row, peak_of_row, softmax_row
 from bat.arrays import FloatArray
 
 BLOCK = 512
@@ -84,29 +84,30 @@ def remove(probs, sums, removed, count, token):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def draw_kept(probs, threshold, keep, numbers, removed):  # type: ignore[no-untyped-def]
+def draw_kept(probs, weights, threshold, keep, numbers, removed):  # type: ignore[no-untyped-def]
     """Draw until a kept token appears: (token, how many came before it, which stand in ``removed``).
 
-    Kept are the tokens at or above the threshold, or where ``keep`` is true if it is not empty. All numbers
-    but the last serve a draw each; the last draws among the kept tokens, which always ends it.
+    Kept are the tokens at or above the threshold, or where ``keep`` is true if it is not empty. ``weights``
+    are what tokens are drawn by: ``probs``, or those flattened by a temperature. All numbers but the last
+    serve a draw each; the last draws among the kept tokens, which always ends it.
     """
-    sums = block_sums(probs)
+    sums = block_sums(weights)
     tries = numbers.shape[0] - 1
     count = 0
     for attempt in range(tries):
-        token = draw(probs, sums, removed, count, numbers[attempt])
+        token = draw(weights, sums, removed, count, numbers[attempt])
         if token < 0:
             break
         if keep[token] if keep.shape[0] > 0 else probs[token] >= threshold:
             return token, count
-        remove(probs, sums, removed, count, token)
+        remove(weights, sums, removed, count, token)
         count += 1
-    kept = np.where(keep, probs, 0.0) if keep.shape[0] > 0 else np.where(probs >= threshold, probs, 0.0)
+    kept = np.where(keep, weights, 0.0) if keep.shape[0] > 0 else np.where(probs >= threshold, weights, 0.0)
     return draw(kept, block_sums(kept), removed, 0, numbers[tries]), count
 
 
 @njit(nogil=True, cache=True)
-def draw_kept_rows(probs, thresholds, keep, numbers, which, counter, tokens, counts, removed):  # type: ignore[no-untyped-def]
+def draw_kept_rows(probs, weights, thresholds, keep, numbers, which, counter, tokens, counts, removed):  # type: ignore[no-untyped-def]
     """``draw_kept`` for the rows ``which``, until none is left to take; ``keep`` [B, v] or [B, 0]."""
     while True:
         place = take_number(counter)
@@ -114,7 +115,7 @@ def draw_kept_rows(probs, thresholds, keep, numbers, which, counter, tokens, cou
             return
         row = which[place]
         tokens[row], counts[row] = draw_kept(
-            probs[row], thresholds[row], keep[row], numbers[row], removed[row]
+            probs[row], weights[row], thresholds[row], keep[row], numbers[row], removed[row]
         )
 
 
@@ -135,6 +136,34 @@ def propose_rows(logits, peaks, numbers, probs, entropy, maximum, tokens, counte
             continue
         entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
         tokens[row] = draw(probs[row], block_sums(probs[row]), nothing, 0, numbers[row, 0])
+
+
+@njit(nogil=True, cache=True)
+def propose_flattened_rows(  # type: ignore[no-untyped-def]
+    logits, peaks, numbers, probs, entropy, maximum, tokens, weights, temperature, first, counter
+):
+    """``propose_rows`` at a temperature: ``probs`` are the model's, ``weights`` are flattened and drawn from.
+
+    ``entropy`` and ``maximum`` belong to the flattened distribution if the temperature comes ``first``. If it
+    comes last, a token that is impossible under the model stays so.
+    """
+    nothing = np.empty(0, np.int64)
+    while True:
+        row = take_number(counter)
+        if row >= logits.shape[0]:
+            return
+        peaks[row] = peak_of_row(logits[row])
+        if not np.isfinite(peaks[row]):
+            continue
+        entropy[row], maximum[row] = softmax_row(logits[row], peaks[row], probs[row])
+        flattened = flatten_row(logits[row], peaks[row], temperature, weights[row])
+        if first:
+            entropy[row], maximum[row] = flattened
+        else:
+            for j in range(logits.shape[1]):
+                if probs[row, j] == 0.0:
+                    weights[row, j] = 0.0
+        tokens[row] = draw(weights[row], block_sums(weights[row]), nothing, 0, numbers[row, 0])
 
 
 class Wheel:

@@ -22,10 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bat._wheel import draw_kept_rows, propose_rows
+from bat._wheel import draw_kept_rows, propose_flattened_rows, propose_rows
 from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule, check_rule
+from bat.temperature import Temperature, resolve_temperature
 from bat.threads import run_in_threads, usable_threads
 from bat.validation import ArrayInput, as_logit_rows, check_peaks, is_tensor
 
@@ -42,6 +43,10 @@ class Proposals:
     its row of ``distributions`` come from one and the same float64 softmax: comparing a token's probability
     with the threshold must give one answer in both halves. Equal uniforms give equal tokens in every
     implementation, except where a number falls within rounding of the edge between two tokens.
+
+    With a temperature (``bat.temperature``) candidates are drawn from ``flattened``. If it comes last, all of
+    the above holds. If it comes first, ``thresholds`` belong to the flattened distribution, while ``probs``
+    are the model's own as ever: the two are not to be compared, and no row is pending.
     """
 
     tokens: (
@@ -53,6 +58,7 @@ class Proposals:
     pending: IntArray  # [m] indices of rows
     distributions: FloatArray  # [m, v] C-contiguous, of the pending rows; v is the vocabulary when m is 0
     uniforms: FloatArray  # [m, max_tries + 1] of the pending rows
+    flattened: FloatArray | None = None  # [m, v] what pending rows draw from; None: ``distributions``
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -69,47 +75,56 @@ def propose(
     uniforms: npt.ArrayLike,
     *,
     max_tries: int = 10,
+    temperature: float | Temperature | None = None,
     threads: int | None = None,
 ) -> Proposals:
     """Draw a candidate for each row of ``logits`` [B, v] and compare it with the rule's threshold.
 
     ``uniforms`` [B, max_tries + 1] in [0, 1) come from ``bat.uniforms``; ``bat.settle`` does the rest.
+    ``temperature`` is a number, or a ``bat.Temperature`` to choose its order.
     """
     check_rule(rule)
+    heat = resolve_temperature(temperature, rule)
     if is_tensor(logits) and logits.device.type != "cpu":  # type: ignore[union-attr]
         from bat.drafts import begin
 
-        return begin(logits, rule, uniforms, max_tries=max_tries, threads=threads).collect()
+        return begin(logits, rule, uniforms, max_tries=max_tries, temperature=heat, threads=threads).collect()
     threads = usable_threads(threads)
     values = as_logit_rows(logits)
     batch = len(values)
     numbers = check_uniforms(uniforms, batch, max_tries)
     probs, tokens = np.empty(values.shape), np.empty(batch, np.int64)
     peaks, entropy, maximum = np.empty((3, batch))
-    _deal(
-        lambda counter: propose_rows(values, peaks, numbers, probs, entropy, maximum, tokens, counter),
-        batch,
-        threads,
-    )
+    made = (values, peaks, numbers, probs, entropy, maximum, tokens)
+    weights = probs if heat is None else np.empty(values.shape)
+
+    def run(counter: IntArray) -> None:
+        if heat is None:
+            propose_rows(*made, counter)
+        else:
+            propose_flattened_rows(*made, weights, heat.value, heat.is_first, counter)
+
+    _deal(run, batch, threads)
     check_peaks(values, peaks)
-    summary = Summary(probs, entropy, maximum)
+    seen = weights if heat is not None and heat.is_first else probs
+    summary = Summary(seen, entropy, maximum)
     taus = rule.thresholds(summary) if isinstance(rule, ThresholdRule) else np.full(batch, np.nan)
     counts, removed = np.zeros(batch, np.int64), np.empty(numbers.shape, np.int64)
     pending = np.empty(0, np.int64)
-    own = probs[np.arange(batch), tokens]
+    rows = np.arange(batch)
     if rule.basis_aware:
-        pending = np.flatnonzero(own < taus)
+        pending = np.flatnonzero(probs[rows, tokens] < taus)
     else:
-        _draw_plain(summary, rule, taus, numbers, own, tokens, counts, removed, threads)
-        own = probs[np.arange(batch), tokens]
+        _draw_plain(summary, rule, taus, weights, numbers, tokens, counts, removed, threads)
     return Proposals(
         tokens=tokens,
-        probs=own,
+        probs=probs[rows, tokens],
         thresholds=taus,
         rejected_tokens=tuple(tuple(removed[q, : counts[q]].tolist()) for q in range(batch)),
         pending=pending,
         distributions=probs[pending],
         uniforms=numbers[pending],
+        flattened=None if heat is None else weights[pending],
     )
 
 
@@ -117,8 +132,8 @@ def _draw_plain(
     summary: Summary,
     rule: Rule,
     taus: FloatArray,
+    weights: FloatArray,
     numbers: FloatArray,
-    own: FloatArray,
     tokens: IntArray,
     counts: IntArray,
     removed: IntArray,
@@ -127,7 +142,7 @@ def _draw_plain(
     """Finish the rows of a plain rule whose first draw is not kept: membership is known."""
     if type(rule).keep is ThresholdRule.keep:
         keep = np.empty((len(tokens), 0), np.bool_)
-        kept = own >= taus
+        kept = summary.probs[np.arange(len(tokens)), tokens] >= taus
     else:  # the rule has its own idea of what to keep
         keep = rule.keep(summary)
         sole = np.count_nonzero(keep, axis=1) == 1  # greedy, or nothing else survives: no draw is needed
@@ -136,7 +151,7 @@ def _draw_plain(
     which = np.flatnonzero(~kept)
     _deal(
         lambda counter: draw_kept_rows(
-            summary.probs, taus, keep, numbers, which, counter, tokens, counts, removed
+            summary.probs, weights, taus, keep, numbers, which, counter, tokens, counts, removed
         ),
         which.size,
         threads,

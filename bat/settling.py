@@ -1,9 +1,9 @@
 """The second half of sampling, on the host: the programs of the rows that ``bat.proposals`` left pending.
 
 A pending row asks for a decision about its candidate. If that is rejected, the row draws its next candidate
-from the distribution it was handed, at most ``max_tries`` in all; then comes the fallback: ``greedy``, the
-paper's, takes the most likely token; ``exact`` draws from the exact candidate set, which the same solver
-decides.
+from the distribution it was handed, flattened if there is a temperature, at most ``max_tries`` in all; then
+comes the fallback: ``greedy``, the paper's, takes the most likely token; ``exact`` draws from the exact
+candidate set, which the same solver decides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Samples:
 
     tokens: IntArray  # [B]
     probs: FloatArray  # [B] the token's probability under the model
-    thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one)
+    thresholds: FloatArray  # [B] the rule's threshold (NaN for a rule without one); see bat.Proposals
     acceptance: npt.NDArray[np.uint8]  # [B] Acceptance
     rejections: IntArray  # [B] candidates rejected before the token
     undecided: IntArray  # [B] of those, how many no bound could settle: passed over, not refuted
@@ -67,9 +67,11 @@ def settle(
 def _decide(rows: FloatArray, proposals: Proposals, solver: Solver, threads: int) -> Rows:
     """Let every pending row draw until a token is accepted or its tries are used up."""
     rows_pending = proposals.pending
+    distributions = np.ascontiguousarray(proposals.distributions)
     pending = make_rows(
         rows,
-        np.ascontiguousarray(proposals.distributions),
+        distributions,
+        distributions if proposals.flattened is None else np.ascontiguousarray(proposals.flattened),
         np.ascontiguousarray(proposals.uniforms),
         proposals.thresholds[rows_pending],
         proposals.tokens[rows_pending],
@@ -85,8 +87,7 @@ def _decide(rows: FloatArray, proposals: Proposals, solver: Solver, threads: int
     def bounds(row: int, space: Workspace) -> tuple[Answer, Workspace]:
         tau, probs = float(pending.thresholds[row]), pending.probs[row]
         if ours is not None:
-            context = ours.prepare(rows, probs)
-            return finish(context, question._replace(threshold=tau), LAST_RESORT, space)
+            return finish(ours.prepare(rows, probs), question._replace(threshold=tau), LAST_RESORT, space)
         if row not in prepared:
             prepared[row] = solver.prepare(rows, probs)
         program = Program(rows, probs, int(pending.candidates[row]))
@@ -126,7 +127,7 @@ def _fall_back(pending: Rows, row: int, fallback: str, solver: Solver, threads: 
         threads=threads,
     )
     members = np.zeros_like(probs)
-    members[candidates.accepted] = probs[candidates.accepted]
+    members[candidates.accepted] = pending.weights[row, candidates.accepted]
     pending.tokens[row] = Wheel(members, 1).draw(float(pending.uniforms[row, -1]))
     pending.acceptance[row] = Acceptance.EXACT_FALLBACK
     pending.programs[row] += candidates.programs

@@ -28,6 +28,7 @@ from bat.lanes import Lane
 from bat.proposals import Proposals, check_uniforms
 from bat.rules import Rule, Summary, ThresholdRule
 from bat.rules.tensors import TensorSummary
+from bat.temperature import Temperature
 from bat.validation import softmax
 
 DRAWS = 3  # of a plain rule, on the device
@@ -37,42 +38,72 @@ class TensorDraft:
     """A ``Draft`` whose kernels are queued when it is made."""
 
     def __init__(
-        self, logits: torch.Tensor, rule: Rule, uniforms: npt.ArrayLike, max_tries: int, lane: Lane
+        self,
+        logits: torch.Tensor,
+        rule: Rule,
+        uniforms: npt.ArrayLike,
+        max_tries: int,
+        lane: Lane,
+        temperature: Temperature | None = None,
     ) -> None:
         if logits.ndim != 2 or logits.shape[1] == 0 or not logits.is_floating_point():
             raise InvalidInputError(
                 "logits must be floating-point numbers of shape [batch, vocabulary]; got "
                 f"{logits.dtype} {list(logits.shape)}."
             )
-        self.logits, self.rule, self.lane = logits.detach(), rule, lane
+        self.logits, self.rule, self.lane, self.temperature = logits.detach(), rule, lane, temperature
         self.numbers = check_uniforms(uniforms, len(logits), max_tries)
         self.draws = 1 if rule.basis_aware else min(DRAWS, max_tries)
         with torch.inference_mode():
-            self.probs, columns = self._queue()
+            columns = self._queue()
             self.small = lane.fetch(torch.cat([column.double() for column in columns], dim=1))
 
-    def _queue(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """Queue everything; the distributions [B, v], and the columns of the small array, [B, n] each."""
-        probs, entropy, peaks = _softmax(self.logits)
-        summary = TensorSummary(probs, entropy)
+    def _queue(self) -> list[torch.Tensor]:
+        """Queue everything; the columns of the small array, [B, n] each."""
+        summary, peaks = self._flatten()
         thresholds: Any
         if isinstance(self.rule, ThresholdRule):
             thresholds = self.rule.thresholds(summary)
         else:
             thresholds = summary.constant(np.nan)
-        wheel = TensorWheel(probs)
+        wheel = TensorWheel(self.weights)
         numbers = self.lane.send(self.numbers[:, : self.draws])
         drawn = [wheel.draw(numbers.narrow(1, 0, 1))]
         for number in range(1, self.draws):
             wheel.remove(drawn[-1])
             drawn.append(wheel.draw(numbers.narrow(1, number, 1)))
         tokens = torch.cat(drawn, dim=1)
-        columns = [peaks, thresholds.unsqueeze(1), tokens, probs.gather(1, tokens)]
+        columns = [peaks, thresholds.unsqueeze(1), tokens, self.probs.gather(1, tokens)]
+        if self._rule_sees_flattened:
+            columns += [self.weights.gather(1, tokens)]
         if not self._by_threshold:
             keep: torch.Tensor = self.rule.keep(summary)  # type: ignore[assignment]
             only = keep.to(torch.uint8).argmax(dim=1, keepdim=True)
-            columns += [keep.gather(1, tokens), keep.sum(dim=1, keepdim=True), only, probs.gather(1, only)]
-        return probs, columns
+            chosen = [keep.gather(1, tokens), keep.sum(dim=1, keepdim=True), only]
+            columns += [*chosen, self.probs.gather(1, only)]
+        return columns
+
+    def _flatten(self) -> tuple[TensorSummary, torch.Tensor]:
+        """Queue the model's distributions and, with a temperature, what is drawn from instead; returns what
+        the rule sees, and the largest logits."""
+        wide = self.logits.double()
+        peaks = wide.amax(dim=1, keepdim=True)  # NaN wins over everything
+        shifted = wide - peaks
+        if self.temperature is None:
+            self.probs, entropy = _softmax(shifted)  # [B, v]
+            self.weights = self.probs
+            return TensorSummary(self.probs, entropy), peaks
+        flat = shifted / self.temperature.value
+        if self.temperature.is_first:
+            self.probs, (self.weights, entropy) = _probabilities(shifted)[0], _softmax(flat)
+            return TensorSummary(self.weights, entropy), peaks
+        self.probs, entropy = _softmax(shifted)
+        self.weights = _probabilities(flat)[0].masked_fill(self.probs <= 0.0, 0.0)
+        return TensorSummary(self.probs, entropy), peaks
+
+    @property
+    def _rule_sees_flattened(self) -> bool:
+        return self.temperature is not None and self.temperature.is_first
 
     @property
     def _by_threshold(self) -> bool:
@@ -85,10 +116,12 @@ class TensorDraft:
         finite, thresholds = np.isfinite(small[:, 0]), np.ascontiguousarray(small[:, 1])
         if not finite.all():
             softmax(self.lane.fetch(self.logits).wait())  # raises for the first offending entry
-        tokens, probs, *kept = np.split(small[:, 2:], np.arange(1, 4) * self.draws, axis=1)
+        parts = 3 + self._rule_sees_flattened
+        tokens, probs, *kept = np.split(small[:, 2:], np.arange(1, parts + 1) * self.draws, axis=1)
+        seen = kept.pop(0) if self._rule_sees_flattened else probs
         candidates = tokens.astype(np.int64)  # [B, draws]
         # A token that has no probability is what an exhausted row draws.
-        accepted = (probs > 0.0) & (probs >= thresholds[:, None] if self._by_threshold else kept[0] > 0.0)
+        accepted = (seen > 0.0) & (seen >= thresholds[:, None] if self._by_threshold else kept[0] > 0.0)
         first = accepted.argmax(axis=1)  # where there is one
         rows = np.arange(len(small))
         chosen, own = candidates[rows, first], probs[rows, first]
@@ -101,10 +134,12 @@ class TensorDraft:
             rejected = [() if alone else row for alone, row in zip(single, rejected, strict=True)]
             open_rows &= ~single
         pending = np.flatnonzero(open_rows)
-        distributions = self._fetch(pending)
+        distributions = self._fetch(self.probs, pending)
+        flattened = None if self.temperature is None else self._fetch(self.weights, pending)
         if not self.rule.basis_aware:
-            self._finish(pending, distributions, thresholds, chosen, own, rejected)
+            self._finish(pending, distributions, flattened, thresholds, chosen, own, rejected)
             pending, distributions = pending[:0], distributions[:0]
+            flattened = None if flattened is None else flattened[:0]
         return Proposals(
             tokens=chosen,
             probs=own,
@@ -113,42 +148,46 @@ class TensorDraft:
             pending=pending,
             distributions=distributions,
             uniforms=self.numbers[pending],
+            flattened=flattened,
         )
 
-    def _fetch(self, rows: IntArray) -> FloatArray:
+    def _fetch(self, tensor: torch.Tensor, rows: IntArray) -> FloatArray:
         if rows.size == 0:
-            return np.empty((0, self.probs.shape[1]))
-        return self.lane.fetch_rows(self.probs, rows).numpy()
+            return np.empty((0, tensor.shape[1]))
+        return self.lane.fetch_rows(tensor, rows).numpy()
 
     def _finish(
         self,
         rows: IntArray,
         distributions: FloatArray,
+        flattened: FloatArray | None,
         thresholds: FloatArray,
         chosen: IntArray,
         own: FloatArray,
         rejected: list[tuple[int, ...]],
     ) -> None:
         """Do all draws of these rows on the host, with the same numbers."""
-        keeps = (
-            np.empty((len(rows), 0), np.bool_)
-            if self._by_threshold
-            else self.rule.keep(Summary(distributions))
-        )
+        weights = distributions if flattened is None else flattened
+        seen = weights if self._rule_sees_flattened else distributions
+        keeps = np.empty((len(rows), 0), np.bool_) if self._by_threshold else self.rule.keep(Summary(seen))
         removed = np.empty(self.numbers.shape[1], np.int64)
-        for row, probs, keep in zip(rows.tolist(), distributions, keeps, strict=True):
-            token, count = draw_kept(probs, thresholds[row], keep, self.numbers[row], removed)
-            chosen[row], own[row] = token, probs[token]
+        for place, row in enumerate(rows.tolist()):
+            token, count = draw_kept(
+                seen[place], weights[place], thresholds[row], keeps[place], self.numbers[row], removed
+            )
+            chosen[row], own[row] = token, distributions[place, token]
             rejected[row] = tuple(removed[:count].tolist())
 
 
-def _softmax(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The steps of ``bat._softmax``: distributions [B, v], entropies [B], and the largest logits [B, 1]."""
-    wide = logits.double()
-    peaks = wide.amax(dim=1, keepdim=True)  # NaN wins over everything
-    shifted = (wide - peaks).clamp(min=LOWEST)
+def _softmax(shifted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The steps of ``bat._softmax``: distributions [B, v] and entropies [B]. The largest of a row is zero."""
+    probs, weights, totals, shifted = _probabilities(shifted)
+    moments = (weights * shifted).sum(dim=1, keepdim=True)
+    return probs, (totals.log() - moments / totals).clamp(min=0.0).squeeze(1)
+
+
+def _probabilities(shifted: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    shifted = shifted.clamp(min=LOWEST)
     weights = shifted.exp().masked_fill(shifted <= LOWEST, 0.0)
     totals = weights.sum(dim=1, keepdim=True)
-    moments = (weights * shifted).sum(dim=1, keepdim=True)
-    entropy = (totals.log() - moments / totals).clamp(min=0.0).squeeze(1)
-    return weights * (1.0 / totals), entropy, peaks
+    return weights * (1.0 / totals), weights, totals, shifted

@@ -252,7 +252,7 @@ def _check_backwards(form: RuleForm, probs: FloatArray, rounding: float) -> None
     assert not np.isnan(critical).any(), f"{where}: a critical parameter must not be NaN"
     if form.scale is Scale.WHOLE:
         assert (critical == np.floor(critical)).all(), f"{where}: critical parameters must be whole numbers"
-    facts = TokenFacts.of(Summary(batch), levels, token_probs)
+    facts = TokenFacts.of(Summary(batch), levels, token_probs, form.rule.extra_facts)
     stored = form.critical_parameter(facts, levels, token_probs)
     np.testing.assert_array_equal(stored, critical, f"{where}: stored facts must give the same answer")
     for value in _parameters_to_try(form, probs, critical):

@@ -85,7 +85,15 @@ class SimulatedDecoder:
     recorded: list[Proposals]
     step_number: int = field(default=0)
 
-    def step(self, rule: Rule, uniforms: FloatArray, *, max_tries: int, threads: int | None) -> Recorded:
+    def step(
+        self,
+        rule: Rule,
+        uniforms: FloatArray,
+        *,
+        max_tries: int,
+        threads: int | None,
+        temperature: object = None,
+    ) -> Recorded:
         proposals = self.recorded[self.step_number % len(self.recorded)]
         self.step_number += 1
         return Recorded(self.accelerator.queue(), proposals)

@@ -22,22 +22,21 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from harness.driver.enqueue import enqueue
+from harness.driver.inputs import SweepInputs
+from workers.worker import Worker
 
 from benchmarks.instant_pool import InstantPool, write_corpus
 from benchmarks.record import Figure, figures_of, write_figures
 from harness.config import parse_config
 from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
-from harness.driver.enqueue import enqueue
-from harness.driver.inputs import SweepInputs
 from harness.driver.pool import Outcome
 from harness.driver.stopping import Stop
-from harness.jobs import FeaturizeGenerated, Generate, JobSpec, ScoreGenerated
-from harness.jobs.rows import FeatureRows, Rows
+from harness.jobs import FeatureRows, FeaturizeGenerated, Generate, JobSpec, Rows, ScoreGenerated
 from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import Lease, Store, open_store
-from workers.worker import Worker
 
 PREFIXES, SHARD, SEEDS = 5_000, 250, 17
 PARAMETERS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)

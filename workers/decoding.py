@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from transformers import PreTrainedModel
 
 from bat.arrays import FloatArray, IntArray
 from bat.drafts import Draft, begin
 from bat.lanes import lane_of
 from bat.proposals import Proposals
 from bat.rules import Rule
-from workers.kv_cache import make_cache
+from bat.temperature import Temperature
 from workers.time_use import Clock
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class Decoder(Protocol):
     """Rows of equal length on a device. The thread that runs the model calls these, and waits for neither."""
 
-    def step(self, rule: Rule, uniforms: FloatArray, *, max_tries: int, threads: int | None) -> Draft:
+    def step(
+        self,
+        rule: Rule,
+        uniforms: FloatArray,
+        *,
+        max_tries: int,
+        threads: int | None,
+        temperature: float | Temperature | None = None,
+    ) -> Draft:
         """Queue a forward pass over the tokens that are new, and proposals for the ones after them."""
 
     def advance(self, tokens: IntArray, staying: IntArray | None) -> None:
@@ -30,23 +42,38 @@ class ModelDecoder:
     """The decoder of a real model, with its own keys and values."""
 
     def __init__(self, model: PreTrainedModel, token_ids: IntArray, steps: int, clock: Clock) -> None:
+        from workers.kv_cache import make_cache  # imports transformers
+
         self.model, self.clock = model, clock
         self.lane = lane_of(model.device)
         self.inputs = self.lane.send(token_ids)  # [rows, length]
         self.cache = make_cache(model, token_ids.shape[1] + steps)
 
     @torch.inference_mode()
-    def step(self, rule: Rule, uniforms: FloatArray, *, max_tries: int, threads: int | None) -> Draft:
+    def step(
+        self,
+        rule: Rule,
+        uniforms: FloatArray,
+        *,
+        max_tries: int,
+        threads: int | None,
+        temperature: float | Temperature | None = None,
+    ) -> Draft:
+        draw = partial(
+            begin,
+            rule=rule,
+            uniforms=uniforms,
+            max_tries=max_tries,
+            temperature=temperature,
+            threads=threads,
+        )
         if _has_own_clock(self.model.device):
-            return self._step_by_device_clock(rule, uniforms, max_tries, threads)
+            return self._step_by_device_clock(draw)
         with self.clock.timed("forward"):
             logits = self._forward()
-        draft = begin(logits, rule, uniforms, max_tries=max_tries, threads=threads)
-        return _HostTimed(draft, self.clock)
+        return _HostTimed(draw(logits), self.clock)
 
-    def _step_by_device_clock(
-        self, rule: Rule, uniforms: FloatArray, max_tries: int, threads: int | None
-    ) -> Draft:
+    def _step_by_device_clock(self, draw: Callable[[torch.Tensor], Draft]) -> Draft:
         marks: list[Any] = [
             torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
             for _ in range(3)
@@ -54,7 +81,7 @@ class ModelDecoder:
         marks[0].record()
         logits = self._forward()
         marks[1].record()
-        draft = begin(logits, rule, uniforms, max_tries=max_tries, threads=threads)
+        draft = draw(logits)
         marks[2].record()
         return _DeviceTimed(draft, self.clock, marks)
 

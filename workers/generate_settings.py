@@ -25,6 +25,8 @@ from transformers import (
 from transformers.generation.configuration_utils import GenerationMode
 
 from bat.errors import InvalidInputError
+from bat.rules import Rule
+from bat.temperature import Temperature, resolve_temperature
 from workers.logits_processor import CandidateSetProcessor
 
 # transformers sets this top_k where neither the caller nor the model does; a caller's own 50 looks the same.
@@ -52,11 +54,16 @@ _TRUNCATING = (
 _AFTER_TEMPERATURE = (WatermarkLogitsProcessor, SynthIDTextWatermarkLogitsProcessor, LogitNormalization)
 
 
-def get_processors(prepared: LogitsProcessorList, config: GenerationConfig) -> LogitsProcessorList:
-    """Return the processors the rule comes after, or raise where another truncation is asked for.
+def get_processors(
+    prepared: LogitsProcessorList,
+    config: GenerationConfig,
+    rule: Rule,
+    temperature: Temperature | None = None,
+) -> tuple[LogitsProcessorList, Temperature | None]:
+    """Return the processors the rule comes after, and the temperature that comes with or after the rule.
 
-    What is set counts, whether or not `do_sample` is: without that, transformers would leave temperature and
-    truncation out without a word.
+    Raises where another truncation, or a second temperature, is asked for. What is set counts, whether or not
+    `do_sample` is: without that, transformers would leave temperature and truncation out without a word.
     """
     for name, harmless in _HARMLESS.items():
         value = getattr(config, name, None)
@@ -77,10 +84,25 @@ def get_processors(prepared: LogitsProcessorList, config: GenerationConfig) -> L
                 f"logits_processor must hold nothing that truncates beside a rule; got "
                 f"{type(processor).__name__}. Leave it out, or use it without a RuleSampler."
             )
-    if not config.do_sample and config.temperature not in (None, 1.0):
+    asked = resolve_temperature(config.temperature, rule)
+    if asked is None:
+        return kept, temperature
+    if temperature is not None:
+        raise InvalidInputError(
+            f"temperature must be given once; got {temperature.value:g} for the RuleSampler and "
+            f"{asked.value:g} from the call or from the model's generation_config. Pass temperature=1.0."
+        )
+    if config.do_sample:  # transformers puts its own after all that the caller gave
+        own = [index for index, each in enumerate(kept) if isinstance(each, TemperatureLogitsWarper)][-1:]
+        if asked.is_first:
+            return kept, None
+        for index in own:
+            del kept[index]
+    elif asked.is_first:
         late = [index for index, processor in enumerate(kept) if isinstance(processor, _AFTER_TEMPERATURE)]
-        kept.insert(min(late, default=len(kept)), TemperatureLogitsWarper(config.temperature))
-    return kept
+        kept.insert(min(late, default=len(kept)), TemperatureLogitsWarper(asked.value))
+        return kept, None
+    return kept, asked
 
 
 def check_mode(config: GenerationConfig, assistant_model: PreTrainedModel | None) -> None:

@@ -69,7 +69,13 @@ class Batch:
             self._decoder.advance(*self._next)
         settings = self.settings
         numbers = uniforms(self._words[self._active], self.step, draws_needed(settings.max_tries))
-        return self._decoder.step(settings.rule, numbers, max_tries=settings.max_tries, threads=self.threads)
+        return self._decoder.step(
+            settings.rule,
+            numbers,
+            max_tries=settings.max_tries,
+            temperature=settings.temperature,
+            threads=self.threads,
+        )
 
     def land(self, draft: Draft) -> int:
         """Choose the tokens of the step; return how many there are."""

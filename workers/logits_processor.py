@@ -17,6 +17,7 @@ from bat.candidates import DEFAULT_MAX_PROGRAMS, CandidateSet, candidate_set
 from bat.errors import BatError, InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule, get_rule
 from bat.suggestions import did_you_mean
+from bat.temperature import Temperature, resolve_temperature
 from bat.validation import softmax
 from workers.assets import cache_folder
 from workers.models import LanguageModel
@@ -35,7 +36,8 @@ class CandidateSetProcessor(LogitsProcessor):
     A token that neither `max_programs` programs nor `time_limit_seconds`, both for each row, could settle is
     neither accepted nor rejected. `undecided` says what becomes of it: "error" raises UndecidedError,
     "reject" leaves it out, "accept" lets it in. `sets` has the candidate sets of the last call. Plain rules
-    solve nothing, so they leave nothing undecided.
+    solve nothing, so they leave nothing undecided. `temperature` divides the scores that are left, and comes
+    before or after the rule as in `bat.sample`; that of `generate` comes after.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class CandidateSetProcessor(LogitsProcessor):
         rule: str | Rule,
         *,
         constraints: int = 20,
+        temperature: float | Temperature | None = None,
         undecided: str = "error",
         max_programs: int = DEFAULT_MAX_PROGRAMS,
         time_limit_seconds: float = 60.0,
@@ -55,14 +58,17 @@ class CandidateSetProcessor(LogitsProcessor):
                 f"undecided must be one of {', '.join(UNDECIDED)}; got {undecided!r}.{guess}"
             )
         self.rule = as_rule(rule)
+        self.temperature = resolve_temperature(temperature, self.rule)
         self.basis = prepare_basis(model, self.rule, constraints)
         self.undecided = undecided
         self.max_programs, self.time_limit_seconds, self.threads = max_programs, time_limit_seconds, threads
         self.sets: tuple[CandidateSet, ...] = ()  # of the last call, one a row; empty for a plain rule
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Return `scores` [B, v] with -inf outside the candidate set of each row."""
-        rows = Summary(softmax(scores))
+        """Return `scores` [B, v] over the temperature, with -inf outside the candidate set of each row."""
+        heat = self.temperature
+        flat = scores if heat is None else scores / heat.value
+        rows = Summary(softmax(flat if heat is not None and heat.is_first else scores))
         if self.rule.basis_aware and isinstance(self.rule, ThresholdRule):
             taus = self.rule.thresholds(rows)
             self.sets = tuple(self._find(p, float(tau)) for p, tau in zip(rows.probs, taus, strict=True))
@@ -70,7 +76,7 @@ class CandidateSetProcessor(LogitsProcessor):
         else:
             kept = self.rule.keep(rows)
         rejected = torch.from_numpy(~kept).to(scores.device)
-        masked: torch.FloatTensor = scores.masked_fill(rejected, -torch.inf)  # type: ignore[assignment]
+        masked: torch.FloatTensor = flat.masked_fill(rejected, -torch.inf)  # type: ignore[assignment]
         return masked
 
     def _find(self, probs: FloatArray, tau: float) -> CandidateSet:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from bat.arrays import SingleArray
 from bat.basis import Basis
 from bat.rules import Summary, TokenFacts
+from bat.rules.facts import EXTRA_FACTS
 from bat.threads import usable_threads
 from bat.thresholds import critical_thresholds
 from bat.validation import as_tokens, softmax
@@ -40,6 +42,7 @@ def measure(
     positions: Positions | None = None,
     constraints: Sequence[int] = (20,),
     tolerance: float = 1e-6,
+    extra_facts: Sequence[str] = EXTRA_FACTS,
     batch_size: int = DOCUMENTS_PER_BATCH,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -50,18 +53,21 @@ def measure(
     Rows come in the order of the documents, then of the positions. Documents without positions are passed
     over, and so are positions of other documents: shards may share one draw. Critical thresholds are closed
     to ``tolerance`` for each of the ``constraints``; without any, only plain rules can be asked about
-    afterwards. ``progress`` is told how many positions are done; ``clock`` adds up what the time is spent on.
+    afterwards. ``extra_facts`` are what some rules ask beside the usual (``Rule.extra_facts``). There is no
+    temperature: with the order ``last``, rejection does not depend on it. ``progress`` is told how many
+    positions are done; ``clock`` adds up what the time is spent on.
     """
     clock = clock or Clock()
     drawn = draw_positions(documents) if positions is None else positions
     reading = read(language_model, documents, drawn, batch_size)
     workers = usable_threads(threads)
     bases = {size: language_model.basis(size) for size in sorted(set(constraints))}
+    look = partial(measure_rows, bases=bases, tolerance=tolerance, extra_facts=extra_facts)
     looking = ThreadPoolExecutor(workers)
     try:
         parts: list[Measurement] = []
         done = 0
-        for finished in _pipeline(_timed(reading, clock), bases, tolerance, looking, workers, clock):
+        for finished in _pipeline(_timed(reading, clock), look, looking, workers, clock):
             parts.append(finished)
             done += len(finished)
             if progress is not None:
@@ -69,7 +75,7 @@ def measure(
     finally:
         looking.shutdown(cancel_futures=True)
     if not parts:
-        return measure_rows([], [], [], np.empty((0, language_model.info.vocabulary_size), np.float32), bases)
+        return look([], [], [], np.empty((0, language_model.info.vocabulary_size), np.float32))
     return _in_order(concatenate(parts), [document.id for document in documents])
 
 
@@ -80,17 +86,20 @@ def measure_rows(
     logits: SingleArray,
     bases: Mapping[int, Basis],
     tolerance: float = 1e-6,
+    extra_facts: Sequence[str] = EXTRA_FACTS,
 ) -> Measurement:
     """Measure tokens given the logits before each of them, [n, v], in one thread."""
     probs = softmax(logits)
     chosen = as_tokens(np.asarray(tokens, dtype=np.int64), *probs.shape)
     own = np.take_along_axis(probs, chosen[:, None], axis=1)[:, 0]
     summary = Summary(probs)
-    facts = TokenFacts.of(summary, own)
+    facts = TokenFacts.of(summary, own, extra=extra_facts)
     thresholds = {}
     for size, basis in bases.items():
         found = critical_thresholds(basis, probs, chosen, tolerance=tolerance, threads=1)
-        lower, upper = (TokenFacts.of(summary, bound, own) for bound in (found.lower, found.upper))
+        lower, upper = (
+            TokenFacts.of(summary, bound, own, extra_facts) for bound in (found.lower, found.upper)
+        )
         thresholds[size] = Thresholds(
             lower=found.lower,
             upper=found.upper,
@@ -102,6 +111,8 @@ def measure_rows(
             pivots=found.effort.pivots,
             passes=found.effort.passes,
             seconds=found.effort.seconds,
+            lower_entropy_share=lower.extra.get("entropy_share"),
+            upper_entropy_share=upper.extra.get("entropy_share"),
         )
     return Measurement(
         document=np.array(documents, dtype=np.str_),
@@ -113,23 +124,25 @@ def measure_rows(
         rank=facts.ranks,
         mass_above=facts.masses,
         mass_nearer=np.asarray(facts.masses_nearer),
+        deviation=facts.extra.get("deviation"),
+        collision=facts.extra.get("collision"),
+        entropy_share=facts.extra.get("entropy_share"),
         thresholds=thresholds,
     )
 
 
 def _pipeline(
     reading: Iterator[TokensRead],
-    bases: Mapping[int, Basis],
-    tolerance: float,
+    look: Callable[..., Measurement],
     looking: ThreadPoolExecutor,
     workers: int,
     clock: Clock,
 ) -> Iterator[Measurement]:
     """Read batch after batch while threads look at those read before; yields what they found, in turn."""
 
-    def look(read: TokensRead) -> Measurement:
+    def timed_look(read: TokensRead) -> Measurement:
         with clock.timed("settle"):
-            return measure_rows(*read, bases, tolerance)
+            return look(*read)
 
     waiting: deque[Future[Measurement]] = deque()
     for batch in reading:
@@ -138,7 +151,7 @@ def _pipeline(
             task = TokensRead(
                 batch.documents[rows], batch.positions[rows], batch.tokens[rows], batch.logits[rows]
             )
-            waiting.append(looking.submit(look, task))
+            waiting.append(looking.submit(timed_look, task))
         while len(waiting) > _TASKS_PER_THREAD * workers:
             yield waiting.popleft().result()
     while waiting:

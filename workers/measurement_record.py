@@ -19,7 +19,7 @@ from bat.arrays import AnyArray, BoolArray, FloatArray, IntArray, TextArray
 from bat.errors import InvalidInputError
 from bat.program import Status
 from bat.rules import TokenFacts, get_rule_form
-from bat.rules.facts import as_levels
+from bat.rules.facts import EXTRA_FACTS, as_levels
 from bat.suggestions import did_you_mean
 
 _Record = TypeVar("_Record", "Thresholds", "Measurement")
@@ -30,6 +30,7 @@ _KINDS: dict[object, type[np.generic]] = {
     "FloatArray": np.float64,
     "IntArray": np.int64,
     "TextArray": np.str_,
+    "FloatArray | None": np.float64,  # measured where a sweep has a rule that asks for it
 }
 
 
@@ -51,6 +52,8 @@ class Thresholds:
     pivots: IntArray
     passes: IntArray
     seconds: FloatArray  # time taken: the one column that differs from run to run
+    lower_entropy_share: FloatArray | None = None  # what ba-top-h asks
+    upper_entropy_share: FloatArray | None = None
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -88,6 +91,9 @@ class Measurement:
     rank: IntArray  # tokens strictly likelier
     mass_above: FloatArray  # what nucleus asks
     mass_nearer: FloatArray  # what typical asks
+    deviation: FloatArray | None = None  # what top-n-sigma asks
+    collision: FloatArray | None = None  # what p-less asks
+    entropy_share: FloatArray | None = None  # what top-h asks
     thresholds: Mapping[int, Thresholds] = field(default_factory=dict)  # by number of constraints
 
     def __post_init__(self) -> None:
@@ -126,18 +132,28 @@ class Measurement:
             return CriticalParameters(certain, certain)
         rows = self.get_thresholds(constraints)
         ends = []
-        for bound, rank, mass in (
-            (rows.upper, rows.upper_rank, rows.upper_mass),
-            (rows.lower, rows.lower_rank, rows.lower_mass),
+        for bound, rank, mass, share in (
+            (rows.upper, rows.upper_rank, rows.upper_mass, rows.upper_entropy_share),
+            (rows.lower, rows.lower_rank, rows.lower_mass, rows.lower_entropy_share),
         ):
             levels = as_levels(len(self), bound, self.probability, basis_aware=True)
-            facts = TokenFacts(*levels, self.maximum, self.entropy, rank, mass)
+            extra = self._extra_facts(share)
+            facts = TokenFacts(*levels, self.maximum, self.entropy, rank, mass, extra=extra)
             ends.append(rule.critical_parameter(facts, bound, self.probability))
         return CriticalParameters(*ends)
 
     def _plain_facts(self) -> TokenFacts:
         levels = as_levels(len(self), self.probability, None, basis_aware=False)
-        return TokenFacts(*levels, self.maximum, self.entropy, self.rank, self.mass_above, self.mass_nearer)
+        masses, extra = (self.mass_above, self.mass_nearer), self._extra_facts(self.entropy_share)
+        return TokenFacts(*levels, self.maximum, self.entropy, self.rank, *masses, extra)
+
+    def _extra_facts(self, entropy_share: FloatArray | None) -> dict[str, FloatArray]:
+        values = (self.deviation, self.collision, entropy_share)
+        return {name: value for name, value in zip(EXTRA_FACTS, values, strict=True) if value is not None}
+
+    def answers(self, rule_name: str) -> bool:
+        """Whether it was measured with all that the rule asks."""
+        return all(getattr(self, name) is not None for name in get_rule_form(rule_name).rule.extra_facts)
 
     def select(self, rows: slice | AnyArray | Sequence[int]) -> Measurement:
         """Return the rows given by a mask, by indices or by a slice."""
@@ -149,7 +165,7 @@ class Measurement:
         columns = {name: getattr(self, name) for name in _names(Measurement)}
         for size, rows in self.thresholds.items():
             columns |= {f"{name}_{size}": getattr(rows, name) for name in _names(Thresholds)}
-        return columns
+        return {name: values for name, values in columns.items() if values is not None}
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, npt.ArrayLike]) -> Measurement:
@@ -181,7 +197,8 @@ def concatenate(measurements: Sequence[Measurement]) -> Measurement:
                 f"{first.constraints} and {other.constraints}."
             )
     parts = [measurement.to_columns() for measurement in measurements]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    shared = set.intersection(*(set(part) for part in parts))  # a fact that some lack is known of none
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name in shared}
     order = np.lexsort((columns["position"], columns["document"]))
     documents, positions = columns["document"][order], columns["position"][order]
     repeated = (documents[1:] == documents[:-1]) & (positions[1:] == positions[:-1])
@@ -199,7 +216,8 @@ def _names(record: type) -> tuple[str, ...]:
 
 
 def _build(record: type[_Record], columns: Mapping[str, Any], suffix: str, **rest: Any) -> _Record:
-    missing = [f"{name}{suffix}" for name in _names(record) if name not in columns]
+    required = [column.name for column in dataclasses.fields(record) if column.default is not None]
+    missing = [f"{name}{suffix}" for name in _names(record) if name in required and name not in columns]
     if missing:
         raise InvalidInputError(f"a measurement needs the columns {', '.join(missing)}; they are missing.")
     return record(**columns, **rest)
@@ -209,7 +227,7 @@ def _settle(record: Thresholds | Measurement) -> None:
     """Turn every column into a flat array of its kind, and check that all have one length."""
     length: int | None = None
     for column in dataclasses.fields(record):
-        if column.type not in _KINDS:
+        if column.type not in _KINDS or getattr(record, column.name) is None:
             continue
         values = np.asarray(getattr(record, column.name)).astype(_KINDS[column.type], copy=False)
         length = len(values) if length is None and values.ndim == 1 else length

@@ -34,6 +34,7 @@ from bat.random import Key, key_words, uniforms
 from bat.rules import Rule
 from bat.sampling import Samples, draws_needed, sample
 from bat.solvers import get_solver
+from bat.temperature import Temperature, resolve_temperature
 from workers.generate_settings import arguments_of_generate, check_mode, get_processors
 from workers.logits_processor import CandidateSetProcessor, UndecidedError, as_rule, prepare_basis
 from workers.models import LanguageModel
@@ -55,7 +56,8 @@ class RuleSampler:
     The random numbers of a row are addressed by `Key(seed, run, prompt_name(prompt), sample)` and the step,
     where `sample` counts the sequences returned for one prompt. So a prompt draws the same numbers in any
     batch, and equal prompts in one batch draw the same; `num_return_sequences`, another seed or another run
-    give other texts. The remaining settings are those of `bat.sample`.
+    give other texts. The remaining settings are those of `bat.sample`. The temperature may be given here, or
+    to `generate`, where it has the order that the rule prefers: first for plain rules, last for basis-aware.
 
     The basis is prepared once, here, from the output matrix as it now is. `steps` tells of the last call.
     """
@@ -69,11 +71,13 @@ class RuleSampler:
         run: int | str = "",
         constraints: int = 20,
         max_tries: int = 10,
+        temperature: float | Temperature | None = None,
         fallback: str = "greedy",
         solver: str | Solver = "certified",
         threads: int | None = None,
     ) -> None:
         self.rule = as_rule(rule)
+        self.temperature = resolve_temperature(temperature, self.rule)
         get_solver(solver)  # a misspelt name is an error now, not at the first token
         self.basis = prepare_basis(model, self.rule, constraints)
         self.seed, self.run = seed, run
@@ -95,11 +99,13 @@ class RuleSampler:
         arguments = arguments_of_generate()
         self._check_inputs(model, input_ids)
         check_mode(generation_config, arguments.get("assistant_model"))
-        processors = get_processors(logits_processor, generation_config)
+        processors, temperature = get_processors(
+            logits_processor, generation_config, self.rule, self.temperature
+        )
         samples = generation_config.num_return_sequences or 1
         keys = self._keys(input_ids, model_inputs.get("attention_mask"), samples)
         wants_scores = bool(generation_config.return_dict_in_generate and generation_config.output_scores)
-        draw = _Draw(self, key_words(keys), wants_scores)
+        draw = _Draw(self, temperature, key_words(keys), wants_scores)
         settings = copy.copy(generation_config)
         settings.do_sample, settings.output_scores = False, False
         for name in ("streamer", "synced_gpus"):
@@ -156,8 +162,11 @@ def prompt_name(token_ids: Sequence[int]) -> str:
 class _Draw(LogitsProcessor):
     """The last processor of one call: draws a token for each row and makes every other one impossible."""
 
-    def __init__(self, sampler: RuleSampler, words: WordArray, wants_scores: bool) -> None:
-        self.sampler, self.words, self.wants_scores = sampler, words, wants_scores
+    def __init__(
+        self, sampler: RuleSampler, temperature: Temperature | None, words: WordArray, wants_scores: bool
+    ) -> None:
+        self.sampler, self.temperature, self.words = sampler, temperature, words
+        self.wants_scores = wants_scores
         self.ended = np.zeros(len(words), np.bool_)
         self.steps: list[Step] = []
         self.scores: list[torch.Tensor] = []  # [B, v] each: what the rule saw
@@ -172,6 +181,7 @@ class _Draw(LogitsProcessor):
             sampler.rule,
             uniforms(self.words[rows], len(self.steps), draws_needed(sampler.max_tries)),
             max_tries=sampler.max_tries,
+            temperature=self.temperature,
             fallback=sampler.fallback,
             solver=sampler.solver,
             threads=sampler.threads,

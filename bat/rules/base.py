@@ -59,6 +59,8 @@ class Rule(ABC):
     plain_name: ClassVar[str]  # "eta"; the basis-aware form is called "ba-eta"
     has_basis_aware_form: ClassVar[bool] = False  # threshold rules have one
     takes_no_parameter: ClassVar[bool] = False
+    keeps_every_token: ClassVar[bool] = False  # ancestral: there is no truncation before or after anything
+    keeps_one_token: ClassVar[bool] = False  # greedy: nothing is left to draw
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)  # the parameter lies between
     requirement: ClassVar[str] = "must lie in (0, 1)"  # the same in words, for errors
     quantity: ClassVar[str] = "number"  # what the parameter is, for errors: "Use a number such as 0.1."
@@ -69,6 +71,8 @@ class Rule(ABC):
     # Whether ``thresholds`` and ``keep`` ask a Summary alone and compute with operators and ``Summary.xp``.
     # Then they work where the logits are; otherwise whole distributions go to the host first.
     takes_tensors: ClassVar[bool] = False
+    # Names of ``facts.EXTRA_FACTS`` that ``invert`` asks. Human text is measured with what a sweep needs.
+    extra_facts: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.basis_aware and not self.has_basis_aware_form:

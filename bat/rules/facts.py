@@ -6,7 +6,8 @@ numbers a row: they give every rule's critical parameter bit for bit, long after
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,9 @@ import numpy.typing as npt
 from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules.summary import Summary, check_levels
+
+# What only some rules ask, and what older measurements of human text lack; see ``Rule.extra_facts``.
+EXTRA_FACTS = ("deviation", "collision", "entropy_share")
 
 
 class Facts(Protocol):
@@ -26,6 +30,12 @@ class Facts(Protocol):
     @property
     def entropy(self) -> FloatArray: ...  # [B], nats
 
+    @property
+    def deviation(self) -> FloatArray: ...  # [B]: the standard deviation of log p over the possible tokens
+
+    @property
+    def collision(self) -> FloatArray: ...  # [B]: the sum of squared probabilities
+
     def __len__(self) -> int: ...
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
@@ -36,6 +46,12 @@ class Facts(Protocol):
 
     def mass_nearer(self, levels: FloatArray) -> FloatArray:
         """The mass of the tokens whose surprisal is nearer the entropy than the level's, [B]."""
+
+    def entropy_share(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        """The largest share of the entropy that the tokens of ``rank`` and one more exceed, [B].
+
+        That is what top-h is inverted with.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +65,15 @@ class TokenFacts:
     ranks: IntArray  # [B]
     masses: FloatArray  # [B]
     masses_nearer: FloatArray | None = None  # [B]; None for critical thresholds: typical has no use for them
+    extra: Mapping[str, FloatArray] = field(default_factory=dict)  # [B] each: those of EXTRA_FACTS known
 
     @classmethod
     def of(
-        cls, rows: Summary, critical: npt.ArrayLike, token_probs: npt.ArrayLike | None = None
+        cls,
+        rows: Summary,
+        critical: npt.ArrayLike,
+        token_probs: npt.ArrayLike | None = None,
+        extra: Sequence[str] = EXTRA_FACTS,
     ) -> TokenFacts:
         """Collect what plain rules ask about ``critical``, a token's probability in each row; or, with
         ``token_probs``, what basis-aware rules ask about ``critical``, its critical threshold.
@@ -67,6 +88,12 @@ class TokenFacts:
             rows.rank(levels, ties_kept),
             rows.mass(levels, ties_kept),
             None if basis_aware else rows.mass_nearer(levels),
+            {
+                name: rows.entropy_share(levels, ties_kept)
+                if name == "entropy_share"
+                else getattr(rows, name)
+                for name in extra
+            },
         )
 
     def __len__(self) -> int:
@@ -87,6 +114,26 @@ class TokenFacts:
                 "typical needs facts about tokens' probabilities; these are about critical thresholds."
             )
         return self.masses_nearer
+
+    @property
+    def deviation(self) -> FloatArray:
+        return self._extra("deviation")
+
+    @property
+    def collision(self) -> FloatArray:
+        return self._extra("collision")
+
+    def entropy_share(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        self._require(levels, ties_kept)
+        return self._extra("entropy_share")
+
+    def _extra(self, name: str) -> FloatArray:
+        if name not in self.extra:
+            raise InvalidInputError(
+                f"human text must be measured with the fact {name!r} for this rule; it was measured without. "
+                "Measure it again, in a sweep that has the rule among its methods."
+            )
+        return self.extra[name]
 
     def _require(self, levels: FloatArray, ties_kept: BoolArray) -> None:
         known = (levels == self.levels) & (ties_kept == self.ties_kept)

@@ -21,6 +21,9 @@ RULES: Registry[type[Rule]] = Registry(
         "typical": "bat.rules.typical:Typical",
         "epsilon": "bat.rules.rising:Epsilon",
         "eta": "bat.rules.rising:Eta",
+        "top-n-sigma": "bat.rules.falling:TopNSigma",
+        "top-h": "bat.rules.falling:TopH",
+        "p-less": "bat.rules.fixed:PLess",
     },
     accepts=lambda entry: isinstance(entry, type) and issubclass(entry, Rule),
     requirement="must be a subclass of bat.rules.Rule",
@@ -48,8 +51,13 @@ def get_rule_form(name: str) -> RuleForm:
     spelled = _ALIASES.get(spelled, spelled)
     plain = spelled.removeprefix(BASIS_AWARE_PREFIX)
     rule = RULES.find(plain)
-    if rule is None or (plain != spelled and not rule.has_basis_aware_form):
+    if rule is None:
         raise RULES.unknown(name, rule_names(), aliases=tuple(_ALIASES))
+    if plain != spelled and not rule.has_basis_aware_form:
+        with_form = [known for known in rule_names() if known.startswith(BASIS_AWARE_PREFIX)]
+        raise InvalidInputError(
+            f"{plain} has no basis-aware form. Use {plain}, or one of {', '.join(with_form)}."
+        )
     if not is_reference(plain) and rule.plain_name != plain:
         raise PluginError(
             f"a rule's entry point must have the rule's own name; {plain!r} leads to {rule.__qualname__}, "

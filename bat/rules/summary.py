@@ -17,6 +17,7 @@ from bat.arrays import BoolArray, FloatArray, IntArray
 from bat.errors import InvalidInputError
 
 LARGEST_THRESHOLD = float(np.nextafter(1.0, 0.0))
+SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)  # smaller numbers lose digits
 
 # Beyond this mass the tokens that reach it are most of the vocabulary, and selecting them saves nothing.
 _NEARLY_ALL = 1.0 - 1e-6
@@ -69,9 +70,7 @@ class Summary:
 
     @cached_property
     def entropy(self) -> FloatArray:  # [B], nats
-        with np.errstate(invalid="ignore"):
-            terms = self.probs * self.surprisals  # 0 * inf where p is zero
-        return np.asarray(np.nan_to_num(terms, copy=False, nan=0.0).sum(axis=1))
+        return np.asarray(_entropy_terms(self.probs, self.surprisals).sum(axis=1))
 
     @cached_property
     def descending(self) -> FloatArray:  # [B, v]: probabilities, most likely first
@@ -92,6 +91,23 @@ class Summary:
     @cached_property
     def nearest_running_sums(self) -> FloatArray:  # [B, v]: sums of probabilities in that order
         return np.asarray(np.cumsum(np.take_along_axis(self.probs, self.nearest_first, axis=1), axis=1))
+
+    @cached_property
+    def deviation(
+        self,
+    ) -> FloatArray:  # [B]: standard deviation of log p over the tokens with any probability
+        possible = self.probs > 0.0
+        centred = np.where(possible, self.surprisals, 0.0)
+        centred -= np.where(possible, (centred.sum(axis=1) / self.positives)[:, None], 0.0)
+        return np.asarray(np.sqrt((centred * centred).sum(axis=1) / self.positives))
+
+    @cached_property
+    def collision(self) -> FloatArray:  # [B]: the probability that two draws are the same token
+        return np.asarray((self.probs * self.probs).sum(axis=1))
+
+    @cached_property
+    def running_entropies(self) -> FloatArray:  # [B, v]: sums of -p log p along ``descending``
+        return np.asarray(np.cumsum(_entropy_terms(self.descending), axis=1))
 
     def capped(self, thresholds: FloatArray | float) -> FloatArray:
         """Thresholds [B], or one for all, held below one and to the largest probability: that one is kept."""
@@ -126,11 +142,19 @@ class Summary:
         last = np.take_along_axis(self.nearest_first, rank[:, None], axis=1)
         return np.asarray(np.take_along_axis(self.distances, last, axis=1)[:, 0])
 
+    def last_within_entropy(self, share: float) -> FloatArray:
+        """The probability of the last token, most likely first, up to which the sum of -p log p stays within
+        the share of the whole, [B]; the first is within any."""
+        sums = self.running_entropies
+        count = np.count_nonzero(sums <= share * sums[:, -1:], axis=1)
+        last = np.minimum(np.maximum(count, 1), self.positives) - 1
+        return np.asarray(np.take_along_axis(self.descending, last[:, None], axis=1)[:, 0])
+
     @cached_property
     def most_likely(self) -> BoolArray:  # [B, v]: one token a row; among equals, the one with the lowest id
         return np.asarray(np.arange(self.probs.shape[1]) == self.probs.argmax(axis=1)[:, None])
 
-    # The three questions of ``facts.Facts``, which the inverses of rules ask.
+    # The four questions of ``facts.Facts``, which the inverses of rules ask.
 
     def rank(self, levels: FloatArray, ties_kept: BoolArray) -> IntArray:
         """How many tokens have a probability that, taken as the threshold, rejects the level, [B]."""
@@ -152,6 +176,22 @@ class Summary:
         nearer = (self.distances < own[:, None]) & (self.probs != levels[:, None])
         count = np.count_nonzero(nearer, axis=1)
         return largest_target_before(self.nearest_running_sums, count, self.positives)
+
+    def entropy_share(self, levels: FloatArray, ties_kept: BoolArray) -> FloatArray:
+        """The largest share of the entropy that the tokens of ``rank`` and one more exceed, [B]."""
+        rank, sums = self.rank(levels, ties_kept), self.running_entropies
+        through = np.take_along_axis(sums, np.minimum(rank, sums.shape[1] - 1)[:, None], axis=1)[:, 0]
+        with np.errstate(invalid="ignore"):  # a certain token has no entropy, and nothing after it
+            share = np.nextafter(through / sums[:, -1], 0.0)
+        share = np.where(rank >= self.positives, 1.0, share)
+        return np.where(rank == 0, 0.0, share)
+
+
+def _entropy_terms(probs: FloatArray, surprisals: FloatArray | None = None) -> FloatArray:
+    """-p log p of every token, zero where p is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = probs * (-np.log(probs) if surprisals is None else surprisals)  # 0 * inf where p is zero
+    return np.nan_to_num(terms, copy=False, nan=0.0)
 
 
 # Two rules, nucleus and typical, rank tokens and keep the shortest prefix whose mass reaches a target. The

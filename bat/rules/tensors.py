@@ -49,6 +49,21 @@ class TensorSummary(Summary):
         return self.descending.cumsum(dim=1)
 
     @cached_property
+    def deviation(self) -> Any:
+        impossible, count = self.probs <= 0.0, self.positives.unsqueeze(1)
+        surprisals = self.surprisals.masked_fill(impossible, 0.0)
+        centred = (surprisals - surprisals.sum(dim=1, keepdim=True) / count).masked_fill(impossible, 0.0)
+        return ((centred * centred).sum(dim=1) / self.positives).sqrt()
+
+    @cached_property
+    def collision(self) -> Any:
+        return (self.probs * self.probs).sum(dim=1)
+
+    @cached_property
+    def running_entropies(self) -> Any:
+        return torch.special.entr(self.descending).cumsum(dim=1)
+
+    @cached_property
     def distances(self) -> Any:
         return (self.surprisals - self.entropy.reshape(-1, 1)).abs()
 
@@ -81,6 +96,12 @@ class TensorSummary(Summary):
     def last_reaching(self, mass: float) -> Any:
         rank = self._first_reaching(self.running_sums, mass)
         return self.descending.gather(1, rank).squeeze(1)
+
+    def last_within_entropy(self, share: float) -> Any:
+        sums = self.running_entropies
+        count = (sums <= share * sums.narrow(1, -1, 1)).sum(dim=1).clamp(min=1)
+        last = torch.minimum(count, self.positives).clamp(min=1) - 1
+        return self.descending.gather(1, last.unsqueeze(1)).squeeze(1)
 
     def farthest_reaching(self, mass: float) -> Any:
         rank = self._first_reaching(self.nearest_running_sums, mass)

@@ -15,7 +15,8 @@ from harness.scoring.estimates import Estimate, Interval, estimate
 from harness.store import Reader, Run
 
 COLUMNS = (
-    *("run_id", "run", "stage", "split", "model", "method", "rule", "parameter", "constraints", "seeds"),
+    *("run_id", "run", "stage", "split", "model", "method", "rule", "parameter", "constraints"),
+    *("temperature", "temperature_order", "seeds"),
     *("score", "value", "low", "high", "interval_over", "interval_count"),
 )
 
@@ -76,7 +77,8 @@ def _of_settings(results: Results) -> Iterator[tuple[tuple[Any, ...], str, Estim
     for result in results.results:
         setting = (
             *(result.run_id, result.run, result.stage, result.split, result.model, result.method),
-            *(result.setting.rule, result.parameter, result.setting.constraints, len(result.seeds)),
+            *(result.setting.rule, result.parameter, result.setting.constraints),
+            *(*result.setting.temperature_columns, len(result.seeds)),
         )
         for score in dict.fromkeys(name for seed in result.seeds for name in seed.scores):
             yield setting, score, estimate(scores_of(result, score))
@@ -90,7 +92,8 @@ def _of_human_text(run: Run, results: Results) -> Iterator[tuple[tuple[Any, ...]
         if human is not None:
             by_prefixes.setdefault((result.stage, result.model, result.prefix_set), (result, human))
     for result, human in by_prefixes.values():
-        setting = (run.id, run.name, result.stage, result.split, result.model, "human", None, None, None, 0)
+        of_text = (run.id, run.name, result.stage, result.split, result.model, "human")
+        setting = (*of_text, None, None, None, None, None, 0)
         for score, stored in human.scores.items():
             yield setting, score, estimate([stored])
 

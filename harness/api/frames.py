@@ -16,7 +16,7 @@ from harness.report.names import setting_name
 from workers.traces import decode_trace
 
 _INTEGERS = ("constraints", "seed", "better", "blocks")
-_FLOATS = ("parameter", "value", "low", "high", "p_value")
+_FLOATS = ("parameter", "temperature", "value", "low", "high", "p_value")
 
 # Categorical columns: many tokens share few values.
 _CATEGORICAL = ("run", "stage", "split", "model", "method", "setting", "rule", "job", "prefix")
@@ -36,9 +36,11 @@ _CONVERTED = (Decimal, dict, list, memoryview)
 
 
 def settings_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """Rows with the method, rule, parameter and constraints of a setting, plus its name in reports."""
+    """Rows with the method, rule, parameter, constraints and temperature of a setting, plus its name in
+    reports."""
     rows = list(rows)
-    positions = [columns.index(name) for name in ("method", "rule", "parameter", "constraints")]
+    parts = ("method", "rule", "parameter", "constraints", "temperature", "temperature_order")
+    positions = [columns.index(name) for name in parts]
     cached = cache(setting_name)
     names = [cached(*(row[position] for position in positions)) for row in rows]
     frame = with_types(pd.DataFrame(rows, columns=list(columns)))

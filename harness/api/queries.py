@@ -32,7 +32,8 @@ _METHOD = "coalesce(instances.method, 'human')"
 
 _SETTING = f"""
 SELECT runs.id AS run_id, runs.name AS run, instances.stage, instances.split, instances.model,
-       {_METHOD} AS method, instances.rule, instances.parameter, instances.constraints, instances.seed"""
+       {_METHOD} AS method, instances.rule, instances.parameter, instances.constraints,
+       instances.temperature, instances.temperature_order, instances.seed"""
 
 _JOBS = """
 FROM runs
@@ -71,7 +72,8 @@ _MEASURED = f"""
 SELECT runs.id AS run_id, runs.name AS run, instances.stage, instances.split, instances.model, jobs.corpus,
        measurements.document, measurements.position, measurements.token, measurements.probability,
        measurements.entropy, measurements.maximum, measurements.rank, measurements.mass_above,
-       measurements.mass_nearer, {{thresholds}} jobs.id AS job, measurements.item
+       measurements.mass_nearer, measurements.deviation, measurements.collision, measurements.entropy_share,
+       {{thresholds}} jobs.id AS job, measurements.item
 {_JOBS} AND instance_jobs.role = '{MeasureHumanText.role}'
 JOIN measurements ON measurements.job_key = jobs.key
 {{join}}

@@ -234,12 +234,21 @@ class RunResults:
             by_name = {instance.resolution: instance for instance in reversed(instances)}
             for resolution in self._reader.resolutions(run.id):
                 user = by_name.get(resolution.parameter)  # None for the reference of another resolution
-                names = ("stage", "model", "method", "rule", "constraints")
+                names = (
+                    "stage",
+                    "model",
+                    "method",
+                    "rule",
+                    "constraints",
+                    "temperature",
+                    "temperature_order",
+                )
                 setting = (None if user is None else getattr(user, name) for name in names)
                 numbers = (resolution.detail or {}).get
                 values = (resolution.value, *map(numbers, details), resolution.how, resolution.parameter)
                 rows.append((run.id, run.name, *setting, *values))
-        columns = ["run_id", "run", "stage", "model", "method", "rule", "constraints", "value", *details]
+        columns = ["run_id", "run", "stage", "model", "method", "rule", "constraints", "temperature"]
+        columns += ["temperature_order", "value", *details]
         return with_types(pd.DataFrame(rows, columns=[*columns, "how", "resolution"]))
 
     def sql(self, query: str, parameters: Mapping[str, Any] | None = None) -> pd.DataFrame:

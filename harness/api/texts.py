@@ -12,8 +12,7 @@ from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
 from harness.config import from_identity
 from harness.config.expansion import IMPORTED
-from harness.jobs import is_commit
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import PrefixEntry, is_commit
 from harness.report.formats.samples import Piece
 from harness.report.names import setting_name
 from harness.report.pieces import Pieces
@@ -25,6 +24,7 @@ from workers.traces import Trace, decode_trace
 # Joined in this order: from a few prefixes to their texts, and not from all texts of the run.
 _TEXTS = """
 SELECT prefixes.item, instances.method, instances.rule, instances.parameter, instances.constraints,
+       instances.temperature, instances.temperature_order,
        jobs.id, generations.text, generations.stop_reason, generations.token_count, token_traces.trace
 FROM prefix_sets
 CROSS JOIN prefixes
@@ -135,7 +135,8 @@ def text_groups(reader: Reader, run: Run) -> list[TextGroup]:
 
 
 def _setting_of(instance: Instance) -> str:
-    return setting_name(instance.method or "", instance.rule, instance.parameter, instance.constraints)
+    parts = (instance.rule, instance.parameter, instance.constraints)
+    return setting_name(instance.method or "", *parts, instance.temperature, instance.temperature_order)
 
 
 def read_prefixes(
@@ -149,9 +150,9 @@ def read_prefixes(
     parameters = {"prefix_set": group.prefix_set, "run": run.id, "stage": group.stage, "model": group.model}
     statement = _TEXTS.replace("{items}", ", ".join(map(str, entries)) or "NULL")
     with reader.query(statement, {**parameters, "seed": seed}) as answer:
-        for item, method, rule, parameter, constraints, job, text, stop, count, trace in answer.rows:
-            setting = setting_name(method, rule, parameter, constraints)
-            written = WrittenText(setting, rule == IMPORTED, job, text, stop, count, bytes(trace))
+        for item, *setting, job, text, stop, count, trace in answer.rows:
+            name, is_imported = setting_name(*setting), setting[1] == IMPORTED
+            written = WrittenText(name, is_imported, job, text, stop, count, bytes(trace))
             texts.setdefault(item, []).append(written)
     return [PrefixTexts(item, entry, tuple(texts.get(item, ()))) for item, entry in entries.items()]
 

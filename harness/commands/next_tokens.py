@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
+from harness.commands.console import get_console, say_if_compiling, stages
 from harness.commands.next_view import print_note, print_table
 from harness.explore import DEFAULT_METHODS
 
 if TYPE_CHECKING:
+    from bat.rules import Rule
+    from bat.temperature import Temperature
     from harness.explore.next_token import NextTokens
     from workers.models import LanguageModel
 
@@ -54,6 +56,8 @@ def next_tokens(
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
+    temperature: options.Temperature = 1.0,
+    temperature_order: options.TemperatureOrder = None,
     no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
 ) -> None:
@@ -70,12 +74,20 @@ def next_tokens(
         bat-harness next "The mayor said" --method eta=0.002 --method ba-eta=0.048 --all
     """
     from bat.arguments import require_integers
+    from bat.compiled import EntryPoint
     from bat.rules import get_rule
+    from bat.temperature import Temperature, resolve_temperature
 
     # Before anything that imports torch, which takes seconds.
     rules = [get_rule(name) for name in method or DEFAULT_METHODS]
+    heat = Temperature(temperature, temperature_order)  # type: ignore[arg-type]
+    heats = [resolve_temperature(heat, rule) for rule in rules]
     require_integers(constraints=(constraints, 0))
     options.check_dtype(dtype)
+
+    needs_basis = critical or any(rule.basis_aware for rule in rules)
+    if needs_basis:
+        say_if_compiling(EntryPoint.BATCH, *([EntryPoint.PROGRAM] if everything else []))
 
     from harness.explore.next_token import next_distribution, tabulate
     from harness.explore.prompts import encode_prompt
@@ -87,7 +99,6 @@ def next_tokens(
         language_model = models.load(model, device, dtype, revision)
         token_ids = encode_prompt(language_model, prompt, document_start=not no_document_start)
         probs = next_distribution(language_model, token_ids)
-        needs_basis = critical or any(rule.basis_aware for rule in rules)
         basis = language_model.basis(constraints) if needs_basis else None
         loading(1)
         table = tabulate(
@@ -97,12 +108,15 @@ def next_tokens(
             tokens=tokens,
             everything=everything,
             critical=critical,
+            temperature=heat,
             progress=stage("Checking all tokens", len(rules)) if everything else None,
         )
     if as_json:
         typer.echo(json.dumps(_record(table, language_model, token_ids), indent=2))
         return
     print_table(get_console(), table, language_model, token_ids)
+    if any(heats):
+        print_note(get_console(), _about_temperature(temperature, rules, heats))
     if method is None:
         warning = "" if model == options.DEFAULT_MODEL else "; other models need other parameters"
         print_note(
@@ -110,6 +124,17 @@ def next_tokens(
             "Each basis-aware method rejects as much human text as the plain one to its left, measured on "
             f"{options.DEFAULT_MODEL}{warning}.",
         )
+
+
+def _about_temperature(value: float, rules: Sequence[Rule], heats: Sequence[Temperature | None]) -> str:
+    """What a temperature means for the table."""
+    first = [str(rule) for rule, heat in zip(rules, heats, strict=True) if heat is not None and heat.is_first]
+    sentence = f"Probabilities are those at temperature 1; accepted tokens are drawn at {value:g}."
+    if not first:
+        return f"{sentence} Which tokens are accepted does not depend on it."
+    return (
+        f"{sentence} It comes before {', '.join(first)}: thresholds there are of the flattened distribution."
+    )
 
 
 def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequence[int]) -> dict[str, Any]:
@@ -127,6 +152,7 @@ def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequenc
                 "threshold": method.threshold,
                 "accepted": method.accepted,
                 "undecided": method.undecided,
+                **_temperature_record(method.temperature),
             }
             for name, method in zip(names, table.methods, strict=True)
         ],
@@ -142,3 +168,7 @@ def _record(table: NextTokens, language_model: LanguageModel, token_ids: Sequenc
             for row in table.rows
         ],
     }
+
+
+def _temperature_record(heat: Temperature | None) -> dict[str, Any]:
+    return {} if heat is None else {"temperature": heat.value, "temperature_order": heat.order}

@@ -66,6 +66,20 @@ Constraints = Annotated[
         help="How many singular vectors of the output matrix basis-aware methods use.",
     ),
 ]
+Temperature = Annotated[
+    float,
+    typer.Option("--temperature", metavar="T", help="Divide logits by T; 1 is the model's own distribution."),
+]
+TemperatureOrder = Annotated[
+    str | None,
+    typer.Option(
+        "--temperature-order",
+        metavar="ORDER",
+        show_default=False,
+        help="first: before the rule, as in transformers; last: the rule sees the model's own distribution. "
+        "Default: first, but last for basis-aware methods, which take no other.",
+    ),
+]
 NoDocumentStart = Annotated[
     bool,
     typer.Option("--no-document-start", help="Do not put the start-of-document token before the prompt."),

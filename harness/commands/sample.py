@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from harness.commands import options
-from harness.commands.console import Lines, get_console, stages
+from harness.commands.console import Lines, get_console, say_if_compiling, stages
 
 if TYPE_CHECKING:
     from harness.explore.sample import Continuation, Rejection
@@ -60,6 +60,8 @@ def sample(
     device: options.Device = "auto",
     dtype: options.Dtype = "float32",
     constraints: options.Constraints = 20,
+    temperature: options.Temperature = 1.0,
+    temperature_order: options.TemperatureOrder = None,
     seed: options.Seed = 0,
     no_document_start: options.NoDocumentStart = False,
     as_json: options.Json = False,
@@ -76,11 +78,14 @@ def sample(
     """
     from bat.acceptance import check_fallback
     from bat.arguments import require_integers
+    from bat.compiled import EntryPoint
     from bat.errors import InvalidInputError
     from bat.rules import get_rule
+    from bat.temperature import Temperature, resolve_temperature
 
     # Before anything that imports torch, which takes seconds.
     rule = get_rule(method)
+    heat = resolve_temperature(Temperature(temperature, temperature_order), rule)  # type: ignore[arg-type]
     if not 1 <= count <= _MAX_COUNT:
         raise InvalidInputError(
             f"--count must lie between 1 and {_MAX_COUNT}; got {count}. For more texts, run a sweep."
@@ -89,6 +94,9 @@ def sample(
     check_fallback(fallback)
     options.check_dtype(dtype)
 
+    if rule.basis_aware:
+        say_if_compiling(EntryPoint.STEP, *([EntryPoint.PROGRAM] if explain else []))
+
     from harness.explore.prompts import encode_prompt
     from harness.explore.sample import continue_prompt, explain_rejections
     from workers.corpora import document_id
@@ -96,7 +104,9 @@ def sample(
     from workers.prefixes import Prefix
 
     settings = [
-        GenerationSettings(rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number)
+        GenerationSettings(
+            rule, constraints, max_tokens, fallback=fallback, seed=seed, sample=number, temperature=heat
+        )
         for number in range(count)
     ]
     with stages(transient=True) as stage:
@@ -125,7 +135,9 @@ def sample(
         if written is not None:
             written.show({"texts": (number, count)})
     if as_json:
-        document = {"model": language_model.info.name, "method": str(rule), "prompt": prompt}
+        document: dict[str, Any] = {"model": language_model.info.name, "method": str(rule), "prompt": prompt}
+        if heat is not None:
+            document |= {"temperature": heat.value, "temperature_order": heat.order}
         typer.echo(json.dumps({**document, "continuations": records}, indent=2))
 
 

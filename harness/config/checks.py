@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bat.errors import InvalidInputError
 from bat.rules import get_rule_form, rule_names
 from harness.config.errors import Path, Problem, spell, suggest
-from harness.config.methods import Choice, Match, Method, parameter_problem
+from harness.config.methods import Choice, Match, Method, parameter_problem, unmeasured_temperature
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -111,6 +111,8 @@ def _references(config: SweepConfig) -> Iterator[Problem]:
         path: Path = ("methods", i, "parameter", "match")
         if match.method in titles:
             rule = config.get_method(match.method).rule_class
+            if problem_of := unmeasured_temperature(config.get_method(match.method)):
+                yield Problem((*path, "method"), problem_of)
         else:
             try:
                 rule = get_rule_form(match.method)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bat.rules import Rule, get_rule
+from bat.rules.form import BASIS_AWARE_PREFIX
+from bat.temperature import Temperature
 from harness.config.checks import find_selection, get_reference
 from harness.config.methods import Best, Choice, Match, Method
 from harness.config.sections import Split
@@ -83,7 +85,7 @@ Parameter = Resolved | AtRate | EqualRate | BestOf
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A rule, its parameter and its number of constraints: None for a plain rule.
+    """A rule, its parameter, its number of constraints (None for a plain rule) and its temperature.
 
     Texts made elsewhere have the setting `Setting.imported()`.
     """
@@ -91,6 +93,7 @@ class Setting:
     rule: str
     parameter: Parameter
     constraints: int | None = None
+    temperature: Temperature | None = None  # with its order; None is 1
 
     @classmethod
     def imported(cls) -> Setting:
@@ -139,14 +142,23 @@ class Setting:
         """The rule with its parameter, which must be known."""
         return get_rule(self.rule, self.known_parameter)
 
+    @property
+    def temperature_columns(self) -> tuple[float | None, str | None]:
+        """The temperature and its order, as tables store them: NULL at 1."""
+        return (None, None) if self.temperature is None else (self.temperature.value, self.temperature.order)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values, the same for equal settings."""
-        return {"rule": self.rule, "parameter": self.parameter.as_dict(), "constraints": self.constraints}
+        plain = {"rule": self.rule, "parameter": self.parameter.as_dict(), "constraints": self.constraints}
+        if self.temperature is not None:
+            plain |= {"temperature": self.temperature.value, "temperature_order": self.temperature.order}
+        return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Setting:
         """The setting that `as_dict` wrote."""
-        return cls(data["rule"], _parameter_from(data["parameter"]), data["constraints"])
+        heat = Temperature(data["temperature"], data["temperature_order"]) if "temperature" in data else None
+        return cls(data["rule"], _parameter_from(data["parameter"]), data["constraints"], heat)
 
     def __str__(self) -> str:
         if self.is_imported:
@@ -160,7 +172,18 @@ class Setting:
                 text = f"{self.rule} rejecting as much as {reference}"
             case BestOf(metric=metric, split=split):
                 text = f"{self.rule} best on {split} by {metric}"
-        return text if self.constraints is None else f"{text} (c={self.constraints})"
+        return text + setting_details(self.rule, self.constraints, *self.temperature_columns)
+
+
+def setting_details(
+    rule: str, constraints: int | None, temperature: float | None = None, order: str | None = None
+) -> str:
+    """What follows a rule and its parameter: " (c=20, T=0.7)". An unusual order follows: " (T=2 last)"."""
+    details = [] if constraints is None else [f"c={constraints}"]
+    if temperature is not None:
+        usual = "last" if rule.startswith(BASIS_AWARE_PREFIX) else "first"
+        details.append(f"T={temperature:g}" if order == usual else f"T={temperature:g} {order}")
+    return f" ({', '.join(details)})" if details else ""
 
 
 def _parameter_from(data: Any) -> Parameter:
@@ -210,7 +233,7 @@ class MeasureInstance:
 
 
 def expand(config: SweepConfig) -> list[MethodInstance]:
-    """List what is generated: by stage, model, method, constraints, parameter and seed, in this order.
+    """List what is generated: by stage, model, method, constraints, temperature, parameter and seed.
 
     Imports of a model come after its methods.
     """
@@ -247,18 +270,22 @@ def measurements(config: SweepConfig) -> list[MeasureInstance]:
 def settings(config: SweepConfig, stage: Stage, model: str, method: Method) -> list[Setting]:
     """List the settings of a method in a stage, for a model."""
     return [
-        Setting(method.rule, parameter, constraints)
+        Setting(method.rule, parameter, constraints, temperature)
         for constraints in method.constraint_counts
-        for parameter in _parameters(config, stage, model, method)
+        for temperature in method.temperatures
+        for parameter in _parameters(config, stage, model, method, temperature)
     ]
 
 
-def _parameters(config: SweepConfig, stage: Stage, model: str, method: Method) -> Iterator[Parameter]:
+def _parameters(
+    config: SweepConfig, stage: Stage, model: str, method: Method, temperature: Temperature | None
+) -> Iterator[Parameter]:
     match method.parameter:
         case Choice(hrr=tuple() as rates):
             yield from map(AtRate, rates)
         case Choice(match=Match() as match):
-            yield from map(EqualRate, settings(config, stage, model, get_reference(config, match)))
+            references = settings(config, stage, model, get_reference(config, match))
+            yield from map(EqualRate, _at_temperature(references, temperature))
         case Choice(best=Best() as best) if best.split != stage.text_split:
             selection = find_selection(config, stage, model, method)
             assert selection is not None, "checked when the sweep was loaded"
@@ -268,3 +295,17 @@ def _parameters(config: SweepConfig, stage: Stage, model: str, method: Method) -
             yield Resolved(None)
         case _:
             yield from (Resolved(get_rule(method.rule, value).parameter) for _, value in method.literals())
+
+
+def _at_temperature(references: list[Setting], temperature: Temperature | None) -> list[Setting]:
+    """The settings that a setting with a temperature is matched to: those with the same, if there are any.
+
+    Rejection rates do not depend on it, so otherwise each reference counts once, at temperature 1; one whose
+    parameter is the best of a selection counts at the temperatures that were selected for.
+    """
+    same = [reference for reference in references if reference.temperature == temperature]
+    return same or list(
+        dict.fromkeys(
+            each if each.needs_stages else dataclasses.replace(each, temperature=None) for each in references
+        )
+    )

@@ -9,10 +9,12 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from bat.errors import InvalidInputError
 from bat.rules import RuleForm, builtin_rule_names, get_rule_form
+from bat.temperature import Order, Temperature, resolve_temperature
 from harness.config.errors import ConfigError, Path, Problem
 from harness.config.sections import (
     DISTINCT,
     NOT_EMPTY,
+    Added,
     Enters,
     Fraction,
     Label,
@@ -98,6 +100,14 @@ class Method(Section):
     constraints: Sizes | None = None
     """How many singular vectors a basis-aware rule uses, or a list of such numbers; default: 20."""
 
+    temperature: Annotated[Numbers | None, Added] = None
+    """What logits are divided by, or a list of such numbers; default: 1."""
+
+    temperature_order: Annotated[Order | None, Added] = None
+    """`first`: the rule truncates the flattened distribution, as in transformers. `last`: it truncates the
+    model's own, and the tokens that remain are drawn with the temperature, as in llama.cpp. Default: `first`
+    for plain rules, `last` for basis-aware rules, which take no other."""
+
     @field_validator("rule")
     @classmethod
     def _known(cls, rule: str) -> str:
@@ -127,6 +137,12 @@ class Method(Section):
             return (None,)
         return (DEFAULT_CONSTRAINTS,) if self.constraints is None else self.constraints
 
+    @property
+    def temperatures(self) -> tuple[Temperature | None, ...]:
+        """The temperatures it is run with; None is the model's own distribution, at 1."""
+        values = (1.0,) if self.temperature is None else self.temperature
+        return tuple(resolve_temperature(value, self.rule_class, self.temperature_order) for value in values)
+
     def literals(self) -> Iterator[tuple[Path, float]]:
         """The parameters that the sweep gives for this rule as numbers, each with its path."""
         match self.parameter:
@@ -151,12 +167,44 @@ class Method(Section):
                     f"only basis-aware rules are matched to another method; got {rule.name}. "
                     "Give both methods the same hrr instead.",
                 )
+        problems = list(self._temperature_problems())
+        yield from problems
+        by_rate = isinstance(self.parameter, Choice) and self.parameter.hrr is not None
+        if by_rate and not problems and (sentence := unmeasured_temperature(self)):
+            yield Problem(("temperature",), sentence)
         if self.constraints is not None and not rule.basis_aware:
             advice = _basis_aware_form(rule)
             yield Problem(
                 ("constraints",),
                 f"{rule.name} is a plain rule and takes no constraints. Leave them out{advice}.",
             )
+
+    def _temperature_problems(self) -> Iterator[Problem]:
+        given = (1.0,) if self.temperature is None else self.temperature
+        for i, value in enumerate(given):
+            try:
+                resolve_temperature(value, self.rule_class, self.temperature_order)
+            except InvalidInputError as error:
+                is_order = str(error).startswith("temperature_order")
+                yield Problem(("temperature_order",) if is_order else ("temperature", i), str(error))
+                if is_order:
+                    return
+
+
+def unmeasured_temperature(method: Method) -> str | None:
+    """Why a method has no rejection rate to match, in a sentence; None if it has one.
+
+    Human text is measured under the model's own distribution, which is what rules with a temperature last
+    see, too.
+    """
+    first = [heat.value for heat in method.temperatures if heat is not None and heat.is_first]
+    if not first:
+        return None
+    return (
+        f"rejection rates are those of the model's own distribution, but at temperature {first[0]:g} "
+        f"{method.title!r} rejects by a flattened one. Set temperature_order: last, or give the parameter as "
+        "a number."
+    )
 
 
 def parameter_problem(rule: RuleForm, value: float | None, path: Path) -> Problem | None:

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from bat.errors import InvalidInputError
-from harness.config.checks import find_problems
+from harness.config.checks import find_match, find_problems, get_reference
 from harness.config.errors import ConfigError, suggest
 from harness.config.experiment import Corpus, Features, Generation, Measurement, Model, Prefixes, Scoring
 from harness.config.imports import Import
@@ -124,6 +124,14 @@ class SweepConfig(Section):
     def get_method(self, title: str) -> Method:
         """The method with that name."""
         return _get("method", {method.title: method for method in self.methods}, title)
+
+    def rules(self) -> list[str]:
+        """The names of its rules, each after that of the rule that it is matched to."""
+        names = []
+        for method in self.methods:
+            match = find_match(method)
+            names += [*([] if match is None else [get_reference(self, match).rule]), method.rule]
+        return list(dict.fromkeys(names))
 
     def get_import(self, name: str) -> Import:
         """The import with that name."""

@@ -18,6 +18,7 @@ import bat
 from bat.arrays import FloatArray, IntArray
 from bat.errors import InvalidInputError
 from bat.rules import Rule, Summary, ThresholdRule
+from bat.temperature import resolve_temperature
 from bat.thresholds import Verdict
 from workers.models import LanguageModel
 
@@ -43,6 +44,7 @@ class Method:
     threshold: float | None  # None for rules without one, such as typical
     accepted: int | None = None  # number of tokens in the whole vocabulary; None if not counted
     undecided: int = 0  # of the tokens counted
+    temperature: bat.Temperature | None = None  # with its order; the threshold is of what the rule sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ def tabulate(
     tokens: int = 20,
     everything: bool = False,
     critical: bool = False,
+    temperature: float | bat.Temperature | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> NextTokens:
     """Tabulate the verdicts of every rule on tokens of one distribution, [v].
@@ -102,13 +105,15 @@ def tabulate(
     half that only it accepts. The next likeliest tokens fill the table. With ``everything``, the rows are the
     ``tokens`` likeliest and every token that some rule accepts, and each method's tokens are counted.
     ``critical`` adds an interval for each token's critical threshold. Basis-aware rules and ``critical`` need
-    the ``basis``. ``progress`` is called with the number of rules that have been counted.
+    the ``basis``. A ``temperature`` matters to the rules before which it comes: these see the flattened
+    distribution, and so do their thresholds. ``progress`` is called with the number of rules that have been
+    counted.
     """
     if tokens < 1:
         raise InvalidInputError(f"the number of tokens must be at least 1; got {tokens}.")
     if not rules:
         raise InvalidInputError("at least one method must be given; got none. Try eta=0.002.")
-    judge = _Judge(probs, rules, basis)
+    judge = _Judge(probs, rules, basis, temperature)
     order = np.argsort(-probs, kind="stable")
     if everything:
         chosen = np.isin(np.arange(len(order)), order[:tokens])
@@ -140,15 +145,26 @@ def tabulate(
 class _Judge:
     """The verdicts of several rules on the tokens of one distribution, computed on demand."""
 
-    def __init__(self, probs: FloatArray, rules: Sequence[Rule], basis: bat.Basis | None) -> None:
+    def __init__(
+        self,
+        probs: FloatArray,
+        rules: Sequence[Rule],
+        basis: bat.Basis | None,
+        temperature: float | bat.Temperature | None = None,
+    ) -> None:
         self.summary = Summary(probs[None, :])
         self.methods: list[Method] = []
         self.codes: list[CodeArray] = []  # each method's verdict codes, [v]
         self._basis = basis
         for rule in rules:
-            kept = rule.keep(self.summary)[0]
-            threshold = float(rule.thresholds(self.summary)[0]) if isinstance(rule, ThresholdRule) else None
-            self.methods.append(Method(rule, threshold, None if rule.basis_aware else int(kept.sum())))
+            heat = resolve_temperature(temperature, rule)
+            seen = self.summary
+            if heat is not None and heat.is_first:
+                seen = Summary(bat.softmax(-self.summary.surprisals / heat.value))
+            kept = rule.keep(seen)[0]
+            threshold = float(rule.thresholds(seen)[0]) if isinstance(rule, ThresholdRule) else None
+            accepted = None if rule.basis_aware else int(kept.sum())
+            self.methods.append(Method(rule, threshold, accepted, temperature=heat))
             rest = _UNKNOWN if rule.basis_aware else _REJECT
             self.codes.append(np.where(kept, _ACCEPT, rest).astype(np.int8))
 

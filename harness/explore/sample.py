@@ -88,7 +88,10 @@ def explain_rejections(
     document = TokenizedDocument(continuation.prompt.id, ids)
     positions = {document.id: np.array(steps) + start}
     [batch] = read(language_model, [document], positions)
-    probs = bat.softmax(batch.logits)  # [steps, v]
+    heat, logits = settings.temperature, batch.logits
+    if isinstance(heat, bat.Temperature) and heat.is_first:
+        logits = logits / heat.value  # what the rule saw: thresholds are of that distribution
+    probs = bat.softmax(logits)  # [steps, v]
     basis = language_model.basis(settings.constraints) if settings.rule.basis_aware else None
 
     def decode(token: int) -> str:

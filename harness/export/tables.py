@@ -47,8 +47,9 @@ JOBS = ExportTable(
     "jobs",
     "jobs of the run and their states",
     """
-SELECT job, kind, state, model, corpus, method, rule, parameter, constraints, attempt AS attempts,
-       failures, losses, adjustment, error, spec, created_at, finished_at
+SELECT job, kind, state, model, corpus, method, rule, parameter, constraints, temperature,
+       temperature_order, attempt AS attempts, failures, losses, adjustment, error, spec, created_at,
+       finished_at
 FROM jobs_view
 WHERE run_id = :run_id
 ORDER BY created_at, kind, job
@@ -63,6 +64,8 @@ ORDER BY created_at, kind, job
         rule=_TEXT,
         parameter=_FLOAT,
         constraints=_INT,
+        temperature=_FLOAT,
+        temperature_order=_TEXT,
         attempts=_INT,
         failures=_INT,
         losses=_INT,
@@ -162,7 +165,7 @@ MEASUREMENTS = ExportTable(
     _of_jobs(
         "measurements",
         *("item", "document", "position", "token", "probability", "entropy", "maximum", "rank"),
-        *("mass_above", "mass_nearer"),
+        *("mass_above", "mass_nearer", "deviation", "collision", "entropy_share"),
     ),
     _schema(
         job=_TEXT,
@@ -176,6 +179,9 @@ MEASUREMENTS = ExportTable(
         rank=_INT,
         mass_above=_FLOAT,
         mass_nearer=_FLOAT,
+        deviation=_FLOAT,
+        collision=_FLOAT,
+        entropy_share=_FLOAT,
     ),
 )
 
@@ -185,7 +191,7 @@ THRESHOLDS = ExportTable(
     _of_jobs(
         "measurement_thresholds",
         *("item", "constraints", "lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
-        *("status", "pivots", "passes", "seconds"),
+        *("lower_entropy_share", "upper_entropy_share", "status", "pivots", "passes", "seconds"),
     ),
     _schema(
         job=_TEXT,
@@ -197,6 +203,8 @@ THRESHOLDS = ExportTable(
         upper_rank=_INT,
         lower_mass=_FLOAT,
         upper_mass=_FLOAT,
+        lower_entropy_share=_FLOAT,
+        upper_entropy_share=_FLOAT,
         status=_TEXT,
         pivots=_INT,
         passes=_INT,

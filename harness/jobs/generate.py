@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bat import rules, solvers
-from harness.jobs.base import Inputs, JobLabels, Trial
-from harness.jobs.parts import ModelIdentity, PrefixRange, plugins, shards
+from harness.jobs.base import JobLabels
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, plugins, shards
 from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
@@ -47,9 +47,12 @@ class Generate(TextsJob):
     max_tries: int | None = None
     fallback: str | None = None
     solver: str | None = None
+    solver_version: int | None = None  # of its decisions, whose efforts are part of a text's trace
     plugins: Mapping[str, Mapping[str, str]] | None = (
         None  # provenance of the rule and solver if they are not built in
     )
+    temperature: float | None = None  # None at 1, where the order does not matter
+    temperature_order: str | None = None  # first or last
 
     @classmethod
     def plan(
@@ -58,6 +61,7 @@ class Generate(TextsJob):
         """All jobs of a setting whose parameter is known: one for each shard of prefixes and sample."""
         rule = setting.known_rule()
         options = config.generation
+        temperature, temperature_order = setting.temperature_columns
         basis_aware: dict[str, Any] = {}
         solver_source = None
         if rule.basis_aware:
@@ -67,6 +71,7 @@ class Generate(TextsJob):
                 "max_tries": options.max_tries,
                 "fallback": options.fallback,
                 "solver": options.solver,
+                "solver_version": solvers.decision_version(options.solver),
             }
         return [
             cls(
@@ -79,6 +84,8 @@ class Generate(TextsJob):
                 prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
                 sample=sample,
                 plugins=plugins(rule=rules.provenance(rule.name), solver=solver_source),
+                temperature=temperature,
+                temperature_order=temperature_order,
                 **basis_aware,
             )
             for sample in range(options.samples)
@@ -91,10 +98,13 @@ class Generate(TextsJob):
 
     @property
     def labels(self) -> JobLabels:
-        return JobLabels(self.model.label, None, self.rule, self.parameter, self.constraints)
+        heat = (self.temperature, self.temperature_order)
+        return JobLabels(self.model.label, None, self.rule, self.parameter, self.constraints, *heat)
 
     def describe(self) -> str:
         parameter = "" if self.parameter is None else f"={self.parameter:.6g}"
+        if self.temperature is not None:
+            parameter += f" at temperature {self.temperature:g} ({self.temperature_order})"
         first, last = self.prefixes.start, self.prefixes.stop - 1
         return (
             f"continued prefixes {first} to {last} of set {self.prefixes.set[:12]}, {self.model.shown}, "
@@ -143,13 +153,16 @@ class Generate(TextsJob):
         entries = inputs.results.prefixes(self.prefixes.set, self.prefixes.start, self.prefixes.stop)
         rule = bat.get_rule(self.rule, self.parameter)
         settings = self._settings(rule, self.max_tokens, batch_size or self.batch_size, basis_aware=True)
+        if self.temperature is not None:
+            heat = bat.Temperature(self.temperature, self.temperature_order)  # type: ignore[arg-type]
+            settings = replace(settings, temperature=heat)
         prefixes = tuple(entry.to_prefix() for entry in entries)
         return GenerateRequest(inputs.model_request(self.model), prefixes, settings)
 
     def _settings(
         self, rule: Rule, max_tokens: int, batch_size: int, *, basis_aware: bool
     ) -> GenerationSettings:
-        from workers.generation import GenerationSettings
+        from workers.generation_record import GenerationSettings
 
         names = ("constraints", "max_tries", "fallback", "solver") if basis_aware else ()
         options = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -5,19 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+
 from bat.errors import InvalidInputError
-from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
-from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
-from harness.jobs.records import StoredAs
-from harness.jobs.rows import MeasurementRows
+from bat.rules import get_rule_form
+from harness.jobs.base import JobKind, JobSpec, Rows, StoredAs
+from harness.jobs.parts import CorpusIdentity, HumanText, Inputs, ModelIdentity, Trial, shards
+from workers.measurement_record import Measurement
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from workers.measurement_record import Measurement
     from workers.positions import TokenizedDocument
     from workers.requests import MeasureRequest
 
 _TRIAL_DOCUMENTS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasurementRows(Rows):
+    """The result of a measure job."""
+
+    measurement: Measurement
+
+    def __post_init__(self) -> None:
+        for name, values in self.measurement.to_columns().items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                row = int(np.argmin(np.isfinite(values)))
+                raise InvalidInputError(f"a measurement is finite; got {values[row]} in {name}, row {row}.")
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,7 @@ class DrawnPositions:
 
 
 @dataclass(frozen=True)
-class MeasureHumanText(JobSpec["Measurement"]):
+class MeasureHumanText(JobSpec[Measurement]):
     """A shard of documents, a model and numbers of constraints -> a row for each token."""
 
     kind = JobKind.MEASURE
@@ -49,6 +63,8 @@ class MeasureHumanText(JobSpec["Measurement"]):
     constraints: Annotated[tuple[int, ...], StoredAs("basis_sizes")]  # numbers of constraints
     tolerance: float
     batch_size: int
+    # What the sweep's rules ask beside the usual: see Rule.extra_facts.
+    extra_facts: tuple[str, ...] | None = None
 
     @classmethod
     def plan(cls, config: SweepConfig, model: ModelIdentity, text: HumanText) -> list[MeasureHumanText]:
@@ -57,6 +73,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
         from workers.reading import DOCUMENTS_PER_BATCH
 
         options = config.measurement
+        facts = {fact for rule in config.rules() for fact in get_rule_form(rule).rule.extra_facts}
         positions = DrawnPositions(
             options.tokens, options.per_document, options.seed, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS
         )
@@ -69,6 +86,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
                 constraints=tuple(sorted(options.constraints)),
                 tolerance=options.tolerance,
                 batch_size=DOCUMENTS_PER_BATCH,
+                extra_facts=tuple(sorted(facts)) or None,
             )
             for start, stop in shards(len(text.documents), options.shard_size)
         ]
@@ -119,6 +137,7 @@ class MeasureHumanText(JobSpec["Measurement"]):
             self.constraints,
             self.tolerance,
             batch_size,
+            self.extra_facts or (),
         )
 
     def rows(self, value: Measurement) -> MeasurementRows:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.jobs.base import Inputs
 from harness.jobs.likelihood import HumanLikelihood
-from harness.jobs.parts import CorpusIdentity, ModelIdentity
+from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity
 from harness.jobs.score import Score, logarithms, scoring_options
 
 if TYPE_CHECKING:

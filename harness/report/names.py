@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 
 from bat.rules import Rule
-from harness.config.expansion import IMPORTED
+from harness.config.expansion import IMPORTED, setting_details
 
-# The number of constraints at the end of a setting, which goes without brackets inside others.
-_CONSTRAINTS = re.compile(r" \((c=\d+)\)$")
+# Constraints and temperature at the end of a setting, which go without brackets inside others.
+_DETAILS = re.compile(r" \(([cT]=[^()]*)\)$")
 
 
 def parameter_text(value: float | None) -> str:
@@ -25,14 +25,26 @@ def parameter_text(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def short_name(rule: str, parameter: float | None, constraints: int | None = None) -> str:
-    """Rule, parameter and number of constraints, such as "ba-eta=0.0153 (c=20)"."""
+def short_name(
+    rule: str,
+    parameter: float | None,
+    constraints: int | None = None,
+    temperature: float | None = None,
+    temperature_order: str | None = None,
+) -> str:
+    """Rule, parameter, number of constraints and temperature, such as "ba-eta=0.0153 (c=20, T=0.7)"."""
     value = "" if parameter is None else f"={parameter_text(parameter)}"
-    size = "" if constraints is None else f" (c={constraints})"
-    return f"{rule}{value}{size}"
+    return f"{rule}{value}{setting_details(rule, constraints, temperature, temperature_order)}"
 
 
-def setting_name(method: str, rule: str | None, parameter: float | None, constraints: int | None) -> str:
+def setting_name(
+    method: str,
+    rule: str | None,
+    parameter: float | None,
+    constraints: int | None,
+    temperature: float | None = None,
+    temperature_order: str | None = None,
+) -> str:
     """What its sweep calls a setting, with rule and parameter beside: "tight (eta=0.0009)".
 
     A method without a name of its own has that of its rule, so the setting alone is shown. Texts without a
@@ -42,14 +54,14 @@ def setting_name(method: str, rule: str | None, parameter: float | None, constra
         return method
     if rule == IMPORTED:
         return f"{method} ({IMPORTED})"
-    return with_method(method, rule, short_name(rule, parameter, constraints))
+    return with_method(method, rule, short_name(rule, parameter, constraints, temperature, temperature_order))
 
 
 def with_method(method: str, rule: str, setting: str) -> str:
     """The text of a setting after the name of its method, if that has one of its own."""
     if method == rule:
         return setting
-    inside = _CONSTRAINTS.sub(r", \1", setting)
+    inside = _DETAILS.sub(r", \1", setting)
     return f"{method} ({inside})"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bat.rules import get_rule_form
-from harness.config.expansion import EqualRate
+from harness.config.expansion import EqualRate, setting_details
 from harness.report.figures.comparison import Bar
 from harness.report.figures.comparison import comparison as draw_comparison
 from harness.report.figures.rejection import rejection as draw_rejection
@@ -68,12 +68,13 @@ def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:
 
     Matched parameters are not drawn: they follow from those of another method.
     """
-    by_rule: dict[str, dict[tuple[str, int | None], list[Result]]] = {}
+    by_rule: dict[str, dict[tuple[str, str], list[Result]]] = {}
     for result in compared(sources.results):
         if has_score(result, "mauve") and not isinstance(result.asked.parameter, EqualRate):
             name = joined(_told_apart(sources, result), result.method)
             lines = by_rule.setdefault(result.setting.rule, {})
-            lines.setdefault((name, result.setting.constraints), []).append(result)
+            heat = setting_details(result.setting.rule, None, *result.setting.temperature_columns)
+            lines.setdefault((f"{name}{heat}", str(result.setting.constraints)), []).append(result)
     for rule, lines in by_rule.items():
         drawn = [line for (name, _), own in lines.items() if (line := _line_of(name, own))]
         if drawn:
@@ -139,6 +140,8 @@ def _curves(sources: Sources, measured: Measured) -> list[Curve]:
             if not measured.constraints:
                 continue
             constraints = max(measured.constraints)
+        if not measurement.answers(rule):
+            continue
         curves.append(rejection_curve(measurement, rule, None, constraints, replicates=_REPLICATES))
     return curves
 

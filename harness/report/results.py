@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from harness.config.expansion import EqualRate, Setting
+from harness.config.expansion import EqualRate, Setting, setting_details
 from harness.config.schema import SweepConfig
 from harness.report import paper
 from harness.report.names import setting_name, with_method
@@ -65,7 +65,9 @@ class Result:
     @property
     def label(self) -> str:
         """Such as "ba-eta=0.0153 (c=20)", or "tight (eta=0.0009)" if the sweep names the method."""
-        return setting_name(self.method, self.setting.rule, self.parameter, self.setting.constraints)
+        setting = self.setting
+        details = (setting.constraints, *setting.temperature_columns)
+        return setting_name(self.method, setting.rule, self.parameter, *details)
 
     @property
     def origin(self) -> str:
@@ -137,8 +139,9 @@ class Results:
             return result.label
         asked, plain = str(result.asked), self.plain_of(result)
         if plain is not None and plain.method != plain.setting.rule:
-            rule, constraints = result.setting.rule, result.setting.constraints
-            asked = f"{rule} rejecting as much as {plain.method} (c={constraints})"
+            setting = result.setting
+            details = setting_details(setting.rule, setting.constraints, *setting.temperature_columns)
+            asked = f"{setting.rule} rejecting as much as {plain.method}{details}"
         return with_method(result.method, result.setting.rule, asked)
 
     def human_of(self, result: Result) -> HumanScores | None:
@@ -178,8 +181,13 @@ class Sources:
         return (paper.statement(name),) if self.paper else ()
 
     def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
-        """The measured human text from which a result's rejection rate is computed, if there is any."""
-        constraints = result.setting.constraints
+        """The measured human text from which a result's rejection rate is computed, if there is any.
+
+        With a temperature first, a rule rejects by a distribution that was not measured.
+        """
+        setting, constraints = result.setting, result.setting.constraints
+        if setting.temperature is not None and setting.temperature.is_first:
+            return None
         matching = [
             measured
             for measured in self.results.measured
@@ -189,4 +197,5 @@ class Sources:
             return None
         # Preferably of the same run.
         chosen = min(matching, key=lambda measured: measured.run_id != result.run_id)
-        return chosen, self.measurement(chosen)
+        measurement = self.measurement(chosen)
+        return (chosen, measurement) if measurement.answers(setting.rule) else None

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bat.errors import BatError, InvalidInputError
-from harness.jobs import TextsJob
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import PrefixEntry, TextsJob
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing

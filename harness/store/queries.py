@@ -70,16 +70,19 @@ ORDER BY run_id, owner, outcome
         "best",
         "Which parameter of each method has the highest MAUVE, averaged over seeds?",
         """
-SELECT run_id, run, stage, model, corpus, method, rule, constraints, parameter, seeds, value
+SELECT run_id, run, stage, model, corpus, method, rule, constraints, temperature, temperature_order,
+       parameter, seeds, value
 FROM (
-    SELECT run_id, run, stage, model, corpus, method, rule, constraints, parameter,
-           count(*) AS seeds, avg(value) AS value,
+    SELECT run_id, run, stage, model, corpus, method, rule, constraints, temperature, temperature_order,
+           parameter, count(*) AS seeds, avg(value) AS value,
            rank() OVER (
-               PARTITION BY run_id, stage, model, method, constraints ORDER BY avg(value) DESC
+               PARTITION BY run_id, stage, model, method, constraints, temperature, temperature_order
+               ORDER BY avg(value) DESC
            ) AS standing
     FROM scores_view
     WHERE run_id IN (:runs) AND name = 'mauve' AND value IS NOT NULL
-    GROUP BY run_id, run, stage, model, corpus, method, rule, constraints, parameter
+    GROUP BY run_id, run, stage, model, corpus, method, rule, constraints, temperature, temperature_order,
+             parameter
 ) AS ranked
 WHERE standing = 1
 ORDER BY run_id, stage, model, value DESC
@@ -95,6 +98,7 @@ FROM generations_view AS plain
 JOIN generations_view AS aware
     ON aware.run_id = plain.run_id AND aware.stage = plain.stage AND aware.model = plain.model
    AND aware.prefix = plain.prefix AND aware.seed = plain.seed
+   AND coalesce(aware.temperature, 1) = coalesce(plain.temperature, 1)
 WHERE plain.run_id IN (:runs) AND plain.rule = 'eta' AND aware.rule = 'ba-eta'
 ORDER BY plain.run_id, plain.stage, plain.prefix, plain.parameter, aware.parameter
 LIMIT 20
@@ -104,14 +108,14 @@ LIMIT 20
         "endings",
         "How long are the texts, and how do they end?",
         """
-SELECT run_id, run, stage, model, method, rule, constraints, parameter, count(*) AS texts,
-       avg(token_count) AS mean_tokens,
+SELECT run_id, run, stage, model, method, rule, constraints, temperature, temperature_order, parameter,
+       count(*) AS texts, avg(token_count) AS mean_tokens,
        avg(CASE WHEN stop_reason = 'end' THEN 1.0 ELSE 0.0 END) AS ended_by_themselves,
        sum(solver_seconds) AS solver_seconds
 FROM generations_view
 WHERE run_id IN (:runs)
-GROUP BY run_id, run, stage, model, method, rule, constraints, parameter
-ORDER BY run_id, stage, model, method, constraints, parameter
+GROUP BY run_id, run, stage, model, method, rule, constraints, temperature, temperature_order, parameter
+ORDER BY run_id, stage, model, method, constraints, temperature, temperature_order, parameter
 """,
     ),
     NamedQuery(
@@ -161,11 +165,12 @@ _FURTHER = (
         "scores",
         "How did every setting score?",
         """
-SELECT run_id, run, stage, model, corpus, method, rule, parameter, constraints, seed, name, value, low, high,
-       job
+SELECT run_id, run, stage, model, corpus, method, rule, parameter, constraints, temperature,
+       temperature_order, seed, name, value, low, high, job
 FROM scores_view
 WHERE run_id IN (:runs)
-ORDER BY run_id, name, stage, model, method, parameter, constraints, seed, job
+ORDER BY run_id, name, stage, model, method, parameter, constraints, temperature, temperature_order, seed,
+         job
 """,
     ),
     NamedQuery(
@@ -189,11 +194,12 @@ ORDER BY runs.id, jobs.model, jobs.corpus
         "texts",
         "What did the models write, and after which prefixes?",
         """
-SELECT run_id, run, stage, model, method, rule, parameter, constraints, seed, prefix_text, text, human_text,
-       stop_reason, token_count, job
+SELECT run_id, run, stage, model, method, rule, parameter, constraints, temperature, temperature_order, seed,
+       prefix_text, text, human_text, stop_reason, token_count, job
 FROM generations_view
 WHERE run_id IN (:runs)
-ORDER BY run_id, stage, prefix, model, method, parameter, constraints, seed, job
+ORDER BY run_id, stage, prefix, model, method, parameter, constraints, temperature, temperature_order, seed,
+         job
 """,
     ),
     NamedQuery(
@@ -212,7 +218,8 @@ ORDER BY run_id, worker, kind, outcome
         "adjusted",
         "Which jobs ran differently than planned because memory ran out?",
         """
-SELECT run_id, run, kind, model, method, rule, parameter, constraints, state, adjustment, job
+SELECT run_id, run, kind, model, method, rule, parameter, constraints, temperature, temperature_order, state,
+       adjustment, job
 FROM jobs_view
 WHERE run_id IN (:runs) AND adjustment IS NOT NULL
 ORDER BY run_id, kind, job

@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it: plain, frozen records. Results: harness.jobs.rows."""
+"""What goes into a store and comes out of it: plain, frozen records. Results: `Rows` in harness.jobs."""
 
 from __future__ import annotations
 
@@ -285,6 +285,8 @@ class Instance:
     rule: str | None = None
     parameter: float | None = None
     constraints: int | None = None
+    temperature: float | None = None  # None at 1
+    temperature_order: str | None = None
     state: InstanceState = InstanceState.KNOWN
     problem: str | None = None  # why the parameter cannot be resolved
     resolution: str | None = None  # name of the resolution of the parameter, resolved or not

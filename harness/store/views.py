@@ -2,8 +2,8 @@
 
 Jobs may belong to several runs, and to several settings of one. Every view has a row for each run, and says
 which; roles_view, generations_view and scores_view have one for each setting, too. A method is called what
-the sweep calls it, with its rule and parameter beside it. The columns place and basis_size are older names
-of item and constraints.
+the sweep calls it, with its rule and parameter beside it. A temperature that is NULL is 1. The columns place
+and basis_size are older names of item and constraints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _SETTING = f"""
            {_of_setting("{joined instances.method}")} AS method,
            coalesce(jobs.method, {_of_setting("max(instances.rule)")}) AS rule,
            coalesce(jobs.parameter, {_of_setting("max(instances.parameter)")}) AS parameter,
-           coalesce(jobs.constraints, {_of_setting("max(instances.constraints)")}) AS constraints"""
+           coalesce(jobs.constraints, {_of_setting("max(instances.constraints)")}) AS constraints,
+           coalesce(jobs.temperature, {_of_setting("max(instances.temperature)")}) AS temperature,
+           coalesce(jobs.temperature_order, {_of_setting("max(instances.temperature_order)")})
+               AS temperature_order"""
 
 RUNS = View(
     "runs_view",
@@ -114,7 +117,8 @@ ROLES = View(
     "result is used as. A job has a row for each of its roles.",
     """
     SELECT runs.id AS run_id, runs.name AS run, instances.stage, instances.split, instances.model,
-           instances.method, instances.rule, instances.parameter, instances.constraints, instances.seed,
+           instances.method, instances.rule, instances.parameter, instances.constraints,
+           instances.temperature, instances.temperature_order, instances.seed,
            instance_jobs.role, jobs.id AS job, jobs.kind, jobs.state
     FROM instance_jobs
     JOIN instances ON instances.id = instance_jobs.instance_id
@@ -130,7 +134,8 @@ GENERATIONS = View(
     """
     SELECT runs.id AS run_id, runs.name AS run, instances.stage, jobs.id AS job, instances.model,
            prefix_sets.corpus || ' ' || prefix_sets.split AS corpus, instances.method, instances.rule,
-           instances.parameter, instances.constraints, instances.constraints AS basis_size, instances.seed,
+           instances.parameter, instances.constraints, instances.constraints AS basis_size,
+           instances.temperature, instances.temperature_order, instances.seed,
            jobs.adjustment, generations.item, generations.item AS place, generations.prefix_id AS prefix,
            prefixes.text AS prefix_text, generations.text, prefixes.continuation AS human_text,
            generations.stop_reason, generations.token_count, generations.solver_seconds
@@ -153,7 +158,8 @@ SCORES = View(
     SELECT runs.id AS run_id, runs.name AS run, instances.stage, jobs.id AS job, instances.model,
            prefix_sets.corpus || ' ' || prefix_sets.split AS corpus,
            coalesce(instances.method, 'human') AS method, instances.rule, instances.parameter,
-           instances.constraints, instances.constraints AS basis_size, instances.seed,
+           instances.constraints, instances.constraints AS basis_size,
+           instances.temperature, instances.temperature_order, instances.seed,
            scores.name, scores.value, scores.low, scores.high, scores.detail ->> 'source' AS interval_over,
            jobs.finished_at
     FROM scores

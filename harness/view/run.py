@@ -47,12 +47,18 @@ def _look(settings: ViewSettings, number: int) -> Parts:
 def _render(status: RunStatus, settings: ViewSettings) -> Parts:
     values = {
         "status": status,
-        "sentence": say(status),
+        "sentences": _first_sentence(say(status)),
         "address": settings.shown_db,
         "may_retry": settings.allow_changes,
         "is_finished": status.state is RunState.DONE,
     }
     return {part: render(f"run/{part}.html.j2", **values) for part in _PARTS}
+
+
+def _first_sentence(text: str) -> list[str]:
+    """A text as its first sentence, for a heading, and the rest, if there is any."""
+    first, end, rest = text.partition(". ")
+    return [f"{first}.", rest] if end else [text]
 
 
 def _failed(request: Request) -> Response:

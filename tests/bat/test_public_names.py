@@ -29,6 +29,7 @@ def test_public_names_are_pinned() -> None:
         "Samples",
         "SolverUnavailableError",
         "Status",
+        "Temperature",
         "Verdict",
         "candidate_set",
         "critical_thresholds",

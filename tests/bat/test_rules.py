@@ -19,11 +19,17 @@ EXAMPLES = {
     "typical": 0.9,
     "epsilon": 0.05,
     "eta": 0.1,
+    "top-n-sigma": 1.0,
+    "top-h": 0.4,
+    "p-less": None,
     "ba-epsilon": 0.05,
     "ba-eta": 0.1,
     "ba-nucleus": 0.9,
     "ba-top-k": 3,
     "ba-min-p": 0.1,
+    "ba-top-n-sigma": 1.0,
+    "ba-top-h": 0.4,
+    "ba-p-less": None,
 }
 THRESHOLD_RULES = [name for name in EXAMPLES if name != "typical"]
 BASIS_AWARE = [name for name in EXAMPLES if name.startswith("ba-")]
@@ -102,7 +108,12 @@ def test_different_rules_differ_though_their_parameters_agree():
         ("eta=", None, "got ''"),
         ("eta=0.1", 0.2, "one parameter"),
         ("ba-eeta", 0.1, "Did you mean 'ba-eta'?"),
-        ("ba-typical=0.9", None, "Did you mean 'typical'?"),
+        ("top-h", 0, r"top-h must lie in \(0, 1\]; got 0. Use a share such as 0.4."),
+        ("top-n-sigma", -1, r"must lie in \(0, 1000\); got -1. Use a number of standard deviations"),
+        ("top-n-sigma", math.inf, r"\(0, 1000\); got inf"),
+        ("p-less", 0.1, "p-less takes no parameter; got 0.1. Write the name alone."),
+        ("ba-typical=0.9", None, "typical has no basis-aware form. Use typical, or one of ba-top-k, ba-nucl"),
+        ("ba-greedy", None, "greedy has no basis-aware form. Use greedy"),
         ("beam", 4, "rule must be one of ancestral, greedy"),
         (7, None, "must be a string; got 7"),
     ],
@@ -200,6 +211,39 @@ def test_typical_keeps_the_nearest_to_the_entropy():
     assert kept("typical=0.5", 0.0, 1.0, 0.0) == [1]
     assert kept("typical=0.9999999999999999", *([0.1] * 10), 0.0) == list(range(10))
     assert not isinstance(get_rule("typical", 0.5), ThresholdRule)
+
+
+def test_top_n_sigma_is_a_distance_of_logits():
+    logits = np.array([2.0, 1.0, 0.0, -3.0, -math.inf])
+    sigma = logits[:4].std()  # of the tokens that are possible
+    probs = softmax(logits[None])[0]
+    for n in (0.3, 0.6, 1.0, 2.0, 5.0):
+        expected = np.flatnonzero(logits >= 2.0 - n * sigma).tolist()
+        assert kept(f"top-n-sigma={n}", *probs) == expected
+        # A temperature moves the largest logit, the others and sigma alike.
+        hot = softmax(logits[None] / 1.7)[0]
+        assert kept(f"top-n-sigma={n}", *hot) == expected
+    assert kept("top-n-sigma=900", *probs) == [0, 1, 2, 3]  # what is impossible stays so
+    assert kept("top-n-sigma=0.001", 0.25, 0.25, 0.25, 0.25) == [0, 1, 2, 3]
+    assert threshold("top-n-sigma=2", 0.5, 0.5, 0.0) == math.nextafter(0.5, 0.0)
+
+
+def test_top_h_stops_before_its_share_of_the_entropy():
+    distribution = (0.5, 0.25, 0.125, 0.125)  # -p log2 p: 0.5, 0.5, 0.375, 0.375; in all 1.75
+    assert kept("top-h=0.1", *distribution) == [0]  # the first is within any share
+    assert kept("top-h=0.5714", *distribution) == [0]
+    assert kept("top-h=0.5715", *distribution) == [0, 1]  # 1 / 1.75
+    assert kept("top-h=0.7857", *distribution) == [0, 1]
+    assert kept("top-h=0.786", *distribution) == [0, 1, 2, 3]  # 1.375 / 1.75, and the tie
+    assert kept("top-h=1", 0.5, 0.5, 1e-20, 0.0) == [0, 1, 2]
+    assert kept("top-h=0.4", 0.0, 1.0, 0.0) == [1]
+
+
+def test_p_less_compares_with_the_chance_of_a_collision():
+    assert threshold("p-less", 0.5, 0.3, 0.2) == pytest.approx(0.38, rel=1e-15)
+    assert kept("p-less", 0.5, 0.3, 0.2) == [0]
+    assert kept("p-less", 0.25, 0.25, 0.25, 0.25) == [0, 1, 2, 3]
+    assert kept("p-less", 0.4, 0.35, 0.25) == [0, 1]  # 0.345
 
 
 @pytest.mark.parametrize("name", BASIS_AWARE)

@@ -48,5 +48,9 @@ def test_stored_facts_leave_open_questions_they_cannot_answer() -> None:
         get_rule_form("nucleus").critical_parameter(facts, own * 0.9)
     with pytest.raises(InvalidInputError, match="only about the level"):
         get_rule_form("ba-top-k").critical_parameter(facts, own)  # another convention at ties
+    bare = TokenFacts.of(Summary(probs), own, extra=())
+    for name, fact in (("top-h", "entropy_share"), ("top-n-sigma", "deviation"), ("p-less", "collision")):
+        with pytest.raises(InvalidInputError, match=f"measured with the fact '{fact}' .* Measure it again"):
+            get_rule_form(name).critical_parameter(bare, own)
     with pytest.raises(InvalidInputError, match="these are about critical thresholds"):
         get_rule_form("typical").critical_parameter(TokenFacts.of(Summary(probs), own, own), own)

@@ -171,9 +171,27 @@ def test_typical_by_hand():
     assert critical("typical", probs, probs) == pytest.approx([0.4, 0.0, 0.0, 0.9], abs=1e-15)
 
 
+def test_top_h_by_hand():
+    probs = (0.5, 0.25, 0.125, 0.125)  # -p log2 p: 0.5, 0.5, 0.375, 0.375; in all 1.75
+    assert critical("top-h", probs, probs) == pytest.approx([0.0, 1 / 1.75, 1.375 / 1.75, 1.375 / 1.75])
+    # tau* = 0.3 is rejected while the first token ends the set; 0.25 also while the second does.
+    expected = [1 / 1.75, 1.375 / 1.75, 0.0, 1.0]
+    assert critical("ba-top-h", probs, [0.3, 0.25, 0.6, 0.1]) == pytest.approx(expected)
+    assert critical("top-h", (1.0, 0.0), [0.0]).tolist() == [1.0]
+
+
+def test_top_n_sigma_by_hand():
+    probs = (0.64, 0.32, 0.04)  # logarithms: log 16, log 8 and log 1 above that of the last
+    sigma = np.std(np.log([16.0, 8.0, 1.0]))
+    assert critical("top-n-sigma", probs, probs) == pytest.approx(np.log([1.0, 2.0, 16.0]) / sigma)
+    assert critical("ba-top-n-sigma", probs, [0.08, 0.64, 0.9]) == pytest.approx([np.log(8.0) / sigma, 0, 0])
+    assert critical("top-n-sigma", (0.5, 0.5, 0.0), [0.5, 0.0]).tolist() == [0.0, math.inf]
+
+
 def test_rules_without_a_parameter():
     probs = (0.4, 0.4, 0.2, 0.0)
-    for name, expected in (("greedy", [False, False, True, True]), ("ancestral", [False] * 4)):
+    kept = {"greedy": [False, False, True, True], "p-less": [False, False, True, True]}
+    for name, expected in (*kept.items(), ("ancestral", [False] * 4)):
         rule = get_rule(name)
         assert rule.rejects(critical(name, probs, probs), rule.parameter).tolist() == expected
 

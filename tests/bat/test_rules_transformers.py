@@ -11,6 +11,7 @@ from transformers.generation.logits_process import (
     EpsilonLogitsWarper,
     EtaLogitsWarper,
     MinPLogitsWarper,
+    TopHLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
     TypicalLogitsWarper,
@@ -24,6 +25,7 @@ WARPERS = {
     "eta": EtaLogitsWarper,
     "min-p": MinPLogitsWarper,
     "nucleus": TopPLogitsWarper,
+    "top-h": TopHLogitsWarper,
     "top-k": TopKLogitsWarper,
     "typical": TypicalLogitsWarper,
 }
@@ -60,6 +62,26 @@ def test_random_rows(name, parameter):
     logits = np.concatenate([rng.normal(scale=scale, size=(8, 400)) for scale in (0.1, 1, 3, 10)])
     ours = get_rule(name, parameter).keep(softmax(logits))
     np.testing.assert_array_equal(ours, kept_by_transformers(name, parameter, logits))
+
+
+@pytest.mark.parametrize("parameter", [0.05, 0.4, 0.9, 0.999])
+def test_top_h_on_the_hundred_tokens_that_transformers_looks_at(parameter):
+    """Short of one, at which theirs drops what rounding of the last sum decides and ours keeps everything."""
+    rng = np.random.default_rng(11)
+    logits = np.concatenate([rng.normal(scale=scale, size=(8, 100)) for scale in (0.1, 1, 3, 10)])
+    ours = get_rule("top-h", parameter).keep(softmax(logits))
+    np.testing.assert_array_equal(ours, kept_by_transformers("top-h", parameter, logits))
+
+
+@pytest.mark.parametrize("parameter", [0.2, 1.0, 2.5])
+def test_top_n_sigma_as_a_logits_processor_states_it(parameter):
+    """transformers has none; this is the definition on logits, with the standard deviation of torch."""
+    rng = np.random.default_rng(11)
+    logits = np.concatenate([rng.normal(scale=scale, size=(8, 400)) for scale in (0.1, 1, 3, 10)])
+    scores = torch.as_tensor(logits)
+    lowest = scores.amax(1, keepdim=True) - parameter * scores.std(1, correction=0, keepdim=True)
+    ours = get_rule("top-n-sigma", parameter).keep(softmax(logits))
+    np.testing.assert_array_equal(ours, (scores >= lowest).numpy())
 
 
 def test_both_arms_of_eta_are_among_the_rows():

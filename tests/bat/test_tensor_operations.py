@@ -84,11 +84,11 @@ class FakeLane(Lane):
         return self.fetch(tensor.index_select(0, self.send(rows)))
 
 
-def record(rule: Rule, dtype: torch.dtype = torch.bfloat16) -> tuple[Recorder, TensorDraft]:
+def record(rule: Rule, temperature: bat.Temperature | None = None) -> tuple[Recorder, TensorDraft]:
     uniforms = np.full((BATCH, MAX_TRIES + 1), 0.5)
     with FakeTensorMode(), Recorder() as recorder:
-        logits = torch.empty(BATCH, SIZE, dtype=dtype, device=CUDA)
-        draft = TensorDraft(logits, rule, uniforms, MAX_TRIES, FakeLane(CUDA))
+        logits = torch.empty(BATCH, SIZE, dtype=torch.bfloat16, device=CUDA)
+        draft = TensorDraft(logits, rule, uniforms, MAX_TRIES, FakeLane(CUDA), temperature)
     return recorder, draft
 
 
@@ -107,7 +107,15 @@ KERNELS = {
     "ba-min-p": 49,
     "ba-epsilon": 49,
     "ba-eta": 52,
+    "top-n-sigma": 115,
+    "top-h": 109,
+    "p-less": 98,
+    "ba-top-n-sigma": 67,
+    "ba-top-h": 61,
+    "ba-p-less": 50,
 }
+# What a temperature adds: a second softmax, and a mask if it comes last, a column if it comes first.
+FLATTENING = {"first": 10, "last": 11}
 
 
 @pytest.mark.parametrize("name", builtin_rule_names())
@@ -122,6 +130,15 @@ def test_proposing_copies_one_small_array_and_waits_for_nothing(name: str) -> No
     assert draft.probs.device == CUDA
     assert draft.probs.dtype == torch.float64
     assert len(recorder.kernels) == KERNELS[name], (len(recorder.kernels), recorder.kernels)
+
+
+@pytest.mark.parametrize(("name", "order"), [("eta", "first"), ("eta", "last"), ("ba-eta", "last")])
+def test_a_temperature_adds_a_softmax_and_no_wait(name: str, order: Any) -> None:
+    recorder, draft = record(get_rule_form(name)(0.002), bat.Temperature(0.7, order))
+    draws = draft.draws
+    assert recorder.to_device == [(BATCH, draws)]
+    assert recorder.to_host == [(BATCH, 2 + 2 * draws + draws * (order == "first"))]
+    assert len(recorder.kernels) == KERNELS[name] + FLATTENING[order], recorder.kernels
 
 
 def test_rows_for_the_host_are_one_more_copy_each_way() -> None:

@@ -21,13 +21,25 @@ CPU = torch.device("cpu")
 MAX_TRIES = 10
 
 
-def in_torch(logits: torch.Tensor, rule: Rule, uniforms: np.ndarray, max_tries: int = MAX_TRIES) -> Proposals:
+def in_torch(
+    logits: torch.Tensor,
+    rule: Rule,
+    uniforms: np.ndarray,
+    max_tries: int = MAX_TRIES,
+    temperature: bat.Temperature | None = None,
+) -> Proposals:
     """What tensors of another device get; here the device is the CPU."""
-    return TensorDraft(logits, rule, uniforms, max_tries, Lane(CPU)).collect()
+    return TensorDraft(logits, rule, uniforms, max_tries, Lane(CPU), temperature).collect()
 
 
-def compiled(logits: torch.Tensor, rule: Rule, uniforms: np.ndarray, max_tries: int = MAX_TRIES) -> Proposals:
-    return bat.propose(logits, rule, uniforms, max_tries=max_tries)
+def compiled(
+    logits: torch.Tensor,
+    rule: Rule,
+    uniforms: np.ndarray,
+    max_tries: int = MAX_TRIES,
+    temperature: bat.Temperature | None = None,
+) -> Proposals:
+    return bat.propose(logits, rule, uniforms, max_tries=max_tries, temperature=temperature)
 
 
 IMPLEMENTATIONS = pytest.mark.parametrize("implementation", [compiled, in_torch])
@@ -39,12 +51,22 @@ def parameters(name: str) -> list[float | None]:
     if form.takes_no_parameter:
         return [None]
     example = form.rule.example
-    return {"top-k": [1, 3, 40, 10**6], "nucleus": [0.3, example, 1.0], "typical": [0.2, example]}.get(
-        form.plain_name, [1e-7, example, 0.3]
-    )
+    own = {
+        "top-k": [1, 3, 40, 10**6],
+        "nucleus": [0.3, example, 1.0],
+        "typical": [0.2, example],
+        "top-h": [0.2, example, 1.0],
+        "top-n-sigma": [0.3, example, 4.0],
+    }
+    return own.get(form.plain_name, [1e-7, example, 0.3])
 
 
 RULES = [get_rule_form(name)(parameter) for name in builtin_rule_names() for parameter in parameters(name)]
+
+
+def _is_usual(rule: Rule) -> bool:
+    """One setting of each rule that draws."""
+    return rule.name != "greedy" and rule.parameter == getattr(type(rule), "example", None)
 
 
 def logit_batches() -> dict[str, torch.Tensor]:
@@ -93,9 +115,15 @@ def at_an_edge(probs: np.ndarray, removed: tuple[int, ...], uniform: float) -> b
     return bool(np.abs(sums / sums[-1] - uniform).min() < ROUNDING)
 
 
-def assert_same(ours: Proposals, theirs: Proposals, logits: torch.Tensor, uniforms: np.ndarray) -> None:
+def assert_same(
+    ours: Proposals,
+    theirs: Proposals,
+    logits: torch.Tensor,
+    uniforms: np.ndarray,
+    temperature: float = 1.0,
+) -> None:
     np.testing.assert_allclose(ours.thresholds, theirs.thresholds, rtol=ROUNDING)
-    exact = bat.softmax(logits)
+    exact = bat.softmax(logits.double() / temperature)
     for row in range(len(ours)):
         first, second = ours.rejected_tokens[row], theirs.rejected_tokens[row]
         if (ours.tokens[row], first) == (theirs.tokens[row], second):
@@ -117,6 +145,24 @@ def test_both_implementations_propose_the_same(rule: Rule) -> None:
     for logits in LOGITS.values():
         uniforms = numbers(len(logits))
         assert_same(in_torch(logits, rule, uniforms), compiled(logits, rule, uniforms), logits, uniforms)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if _is_usual(rule)], ids=str)
+def test_both_implementations_propose_the_same_at_a_temperature(rule: Rule) -> None:
+    for value in (0.6, 1.7):
+        for order in ("last",) if rule.basis_aware else ("first", "last"):
+            heat = bat.Temperature(value, order)
+            for logits in LOGITS.values():
+                uniforms = numbers(len(logits))
+                first, second = (
+                    implementation(logits, rule, uniforms, temperature=heat)
+                    for implementation in (in_torch, compiled)
+                )
+                assert_same(first, second, logits, uniforms, value)
+                assert first.flattened is not None
+                np.testing.assert_allclose(first.flattened, second.flattened, rtol=ROUNDING)
+                own = bat.softmax(logits)[np.arange(len(logits)), first.tokens]
+                np.testing.assert_allclose(first.probs, own, rtol=ROUNDING)  # the model's, in either order
 
 
 @pytest.mark.parametrize("max_tries", [1, 2, DRAWS, 25])

@@ -15,7 +15,7 @@ from bat.solvers import SOLVER_NAMES, get_solver
 from bat.solvers.certified import CertifiedSolver
 from bat.testing import check_rule, check_solver
 
-ROUNDED = {"eta", "min-p"}  # their boundary is a rounded formula
+ROUNDED = {"eta", "min-p", "top-h", "top-n-sigma"}  # their boundary is a rounded formula
 
 
 @pytest.mark.parametrize("name", RULES.builtins)

@@ -51,6 +51,7 @@ def bits(generations: list[Generation]) -> list[bytes]:
 @pytest.mark.parametrize("name", bat.rule_names())
 def test_every_rule_writes_text(fake: LanguageModel, name: str) -> None:
     parameters = {"top-k": 5, "nucleus": 0.8, "typical": 0.8, "min-p": 0.1, "epsilon": 0.01, "eta": 0.05}
+    parameters |= {"top-n-sigma": 1.0, "top-h": 0.4}
     rule = bat.get_rule(name, parameters.get(name.removeprefix("ba-")))
     found = generate(fake, openings(3), replace(settings("greedy"), rule=rule))
     assert [generation.prefix_id for generation in found] == ["p0", "p1", "p2"]
@@ -62,6 +63,19 @@ def test_every_rule_writes_text(fake: LanguageModel, name: str) -> None:
         at_once = (trace.acceptance == bat.Acceptance.THRESHOLD) & ~np.isnan(trace.thresholds)
         assert (trace.probabilities[at_once] >= trace.thresholds[at_once]).all()
         assert (trace.programs.sum() > 0) <= name.startswith("ba-")
+
+
+def test_a_temperature_is_one_of_the_settings(fake: LanguageModel) -> None:
+    for rule in ("eta=0.05", "ba-eta=0.1"):
+        plain, one, hot, last = (
+            bits(generate(fake, openings(3), settings(rule, temperature=temperature)))
+            for temperature in (None, 1.0, 1.6, bat.Temperature(1.6, "last"))
+        )
+        assert plain == one
+        assert plain != hot
+        assert (hot == last) == rule.startswith("ba-")  # whose usual order is last
+    with pytest.raises(InvalidInputError, match="Use the rule greedy instead"):
+        settings("eta=0.05", temperature=0)
 
 
 def test_a_token_is_what_the_engine_gives_for_the_whole_text_so_far(fake: LanguageModel) -> None:

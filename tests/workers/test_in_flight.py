@@ -26,9 +26,8 @@ from workers.generation import generate
 from workers.models import LanguageModel
 from workers.plugin import RuleSampler
 from workers.positions import TokenizedDocument, draw_positions
-from workers.requests import GenerateRequest, MeasureRequest, ModelRequest
+from workers.requests import GenerateRequest, MeasureRequest, ModelRequest, Worker
 from workers.time_use import Clock
-from workers.worker import Worker
 
 NAME = "fake:v=400,d=16,layers=2,context=64"
 
@@ -204,10 +203,10 @@ def test_documents_are_read_while_programs_of_others_are_solved(
     began = threading.Semaphore(0)
     real = measurement.measure_rows
 
-    def look(*rows: Any) -> Any:
+    def look(*rows: Any, **named: Any) -> Any:
         assert began.acquire(timeout=60), "the next batch was not read while programs were open"
         began.release()
-        return real(*rows)
+        return real(*rows, **named)
 
     monkeypatch.setattr(measurement, "measure_rows", look)
     documents = [TokenizedDocument(f"{name}", np.arange(60) % 250) for name in range(2)]
@@ -240,8 +239,9 @@ def test_proposals_made_on_a_device_write_the_same_texts(
     expected = [generation.token_ids.tolist() for generation in generate(fake, shard, chosen)]
     begun: list[str] = []
 
-    def begin(logits: torch.Tensor, rule: Rule, uniforms: Any, *, max_tries: int, threads: int | None) -> Any:
+    def begin(logits: torch.Tensor, rule: Rule, uniforms: Any, *, max_tries: int, **named: Any) -> Any:
         begun.append(rule.name)
+        assert named["temperature"] is None
         return TensorDraft(logits, rule, uniforms, max_tries, Lane(logits.device))
 
     sampler = RuleSampler(fake, rule, constraints=6, seed=0)

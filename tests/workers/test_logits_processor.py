@@ -67,6 +67,15 @@ def test_a_plain_rule_keeps_what_it_keeps(
     assert processor.sets == ()
 
 
+def test_a_temperature_divides_what_is_left(fake: models.LanguageModel, logits: torch.Tensor) -> None:
+    for rule, heat in (("ba-eta=0.05", 1.6), ("eta=0.05", bat.Temperature(1.6, "last")), ("eta=0.05", 1.6)):
+        left = CandidateSetProcessor(fake, rule, constraints=8, temperature=heat)(PROMPTS, logits)
+        seen = logits / 1.6 if heat == 1.6 and rule == "eta=0.05" else logits
+        kept = CandidateSetProcessor(fake, rule, constraints=8)(PROMPTS, seen).isfinite()
+        assert torch.equal(left.isfinite(), kept)
+        torch.testing.assert_close(left[kept], (logits / 1.6)[kept], rtol=0, atol=0)
+
+
 def test_half_precision_scores_keep_their_type(fake: models.LanguageModel, logits: torch.Tensor) -> None:
     half = logits.to(torch.bfloat16)
     left = CandidateSetProcessor(fake.basis(8), "ba-eta=0.05")(PROMPTS, half)

@@ -101,7 +101,7 @@ def test_columns_pickles_and_pieces_lose_nothing() -> None:
     measurement, _ = measured(random_logits("ordinary"))
     assert measurement.constraints == SIZES
     columns = measurement.to_columns()
-    assert len(columns) == 9 + 10 * len(SIZES)
+    assert len(columns) == 12 + 12 * len(SIZES)
     assert all(values.shape == (40,) for values in columns.values())
     assert_equal(Measurement.from_columns(columns), measurement)
     assert_equal(

@@ -215,6 +215,32 @@ def test_temperature_keeps_its_place_before_normalisation(fake: models.LanguageM
 
 
 @pytest.mark.parametrize("do_sample", [None, True])
+def test_a_basis_aware_rule_sees_the_distribution_before_its_temperature(
+    fake: models.LanguageModel, do_sample: bool | None
+) -> None:
+    """Given to `generate` or to the sampler, it comes last; plain rules see the divided logits as ever."""
+    settings = {"do_sample": do_sample, "return_dict_in_generate": True, "output_scores": True}
+    outputs, samplers = [], []
+    for own, given in ((1.7, 1.0), (None, 1.7)):
+        samplers.append(RuleSampler(fake, "ba-eta=0.05", constraints=8, temperature=own))
+        outputs.append(generate(fake, samplers[-1], *PROMPTS, temperature=given, **settings))
+    assert outputs[0].sequences.tolist() == outputs[1].sequences.tolist()
+    cold = generate(fake, "ba-eta=0.05", *PROMPTS, **settings)
+    assert outputs[0].sequences.tolist() != cold.sequences.tolist()
+    torch.testing.assert_close(outputs[1].scores[0], cold.scores[0], rtol=0, atol=0)  # what the rule saw
+    first = [sampler.steps[0].samples.thresholds for sampler in samplers]
+    np.testing.assert_array_equal(first[0], samplers[1].rule.thresholds(bat.softmax(cold.scores[0])))
+
+
+def test_a_temperature_is_given_once(fake: models.LanguageModel) -> None:
+    sampler = RuleSampler(fake, "eta=0.05", temperature=0.7)
+    with pytest.raises(InvalidInputError, match=r"temperature must be given once; got 0\.7 .* and 1\.3 from"):
+        generate(fake, sampler, *PROMPTS, temperature=1.3)
+    with pytest.raises(InvalidInputError, match="must be last for ba-eta"):
+        RuleSampler(fake, "ba-eta=0.05", temperature=bat.Temperature(0.7, "first"))
+
+
+@pytest.mark.parametrize("do_sample", [None, True])
 def test_the_default_top_k_of_transformers_is_not_applied(
     fake: models.LanguageModel, do_sample: bool | None
 ) -> None:

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 _ROW_CM = 5.0
 _LEGEND_CM = 0.8
 
-_SYMBOLS = {"eta": "η", "epsilon": "ε", "nucleus": "p", "top-k": "k"}
+_SYMBOLS = {
+    "eta": "η",
+    "epsilon": "ε",
+    "nucleus": "p",
+    "top-k": "k",
+    "min-p": "α",
+    "top-h": "α",
+    "top-n-sigma": "n",
+}
 
 
 def rejection(curves: Sequence[Curve], name: str = "rejection") -> Picture:

@@ -79,8 +79,8 @@ def _find_side(results: Results, side: str) -> list[Result]:
 
 def _names(result: Result) -> set[str]:
     """Everything that a result may be called."""
-    setting = short_name(result.setting.rule, result.parameter, result.setting.constraints)
-    return {result.method, result.label, setting, short_name(result.setting.rule, result.parameter)}
+    rule, details = result.setting.rule, (result.setting.constraints, *result.setting.temperature_columns)
+    return {result.method, result.label, *(short_name(rule, result.parameter, *d) for d in (details, ()))}
 
 
 def _unknown(results: Results, side: str) -> str:

@@ -22,7 +22,10 @@ def lower_entropy(sources: Sources) -> list[Table | Missing]:
     results = [
         result
         for result in compared(sources.results, by_role=True)
-        if result.setting.rule in paper.LOWER_ENTROPY and _is_at_rate(result) and has_score(result, "mauve")
+        if result.setting.temperature is None
+        and result.setting.rule in paper.LOWER_ENTROPY
+        and _is_at_rate(result)
+        and has_score(result, "mauve")
     ]
     by_kind: _ByKind = {}
     for result in sorted(results, key=_order):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bat.rules import builtin_rule_names, get_rule, get_rule_form
-from harness.config.checks import get_reference
-from harness.config.methods import Choice, Method
 from harness.config.schema import SweepConfig
 from harness.report import paper
 from harness.report.names import parameter_text
@@ -32,19 +30,11 @@ def rules_of(configs: Sequence[SweepConfig], *, with_paper: bool = False) -> lis
 
     With the paper, its rules follow.
     """
-    names = [name for config in configs for method in config.methods for name in _involved(config, method)]
+    names = [name for config in configs for name in config.rules()]
     names = names or list(builtin_rule_names())
     if with_paper:
         names += paper.RULES
     return [rule for rule in dict.fromkeys(names) if not get_rule_form(rule).takes_no_parameter]
-
-
-def _involved(config: SweepConfig, method: Method) -> Iterator[str]:
-    """The rule of a method, after the rule that it is matched to."""
-    match = method.parameter.match if isinstance(method.parameter, Choice) else None
-    if match is not None:
-        yield get_reference(config, match).rule
-    yield method.rule
 
 
 def rejection(sources: Sources) -> list[Table | Missing]:
@@ -124,6 +114,7 @@ def _table(sources: Sources, name: str, measured: Measured) -> Table:
     columns = [
         (rule if count is None or len(measured.constraints) == 1 else f"{rule} (c={count})", rule, count)
         for rule in rules_of(sources.results.configs, with_paper=sources.paper)
+        if measurement.answers(rule)
         for count in (measured.constraints if get_rule_form(rule).basis_aware else (None,))
     ]
     by_column = [

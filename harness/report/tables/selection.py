@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.config.expansion import setting_details
 from harness.report import paper
 from harness.report.names import parameter_text
 from harness.report.parts import Cell, Missing, Row, Table
@@ -69,16 +70,20 @@ def selection(sources: Sources) -> list[Table | Missing]:
 
 def _by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Candidates by the name of their method, with the run and the stage if that is not unique."""
-    groups = {(result.run_id, result.stage, result.method, result.setting.constraints) for result in results}
+    groups = {(result.run_id, result.stage, result.method, _details(result)) for result in results}
     by_title: dict[str, list[Result]] = {}
     for result in results:
         is_unique = sum(method == result.method for _, _, method, _ in groups) == 1
-        constraints = "" if result.setting.constraints is None else f" (c={result.setting.constraints})"
-        title = result.method if is_unique else f"{result.stage}, {result.method}{constraints}"
+        title = result.method if is_unique else f"{result.stage}, {result.method}{_details(result)}"
         if result.of_several_runs:
             title = f"{result.origin}, {title}"
         by_title.setdefault(title, []).append(result)
     return by_title
+
+
+def _details(result: Result) -> str:
+    setting = result.setting
+    return setting_details(setting.rule, setting.constraints, *setting.temperature_columns)
 
 
 def _choice(sources: Sources, group: Sequence[Result], model: str) -> _Choice:

@@ -32,7 +32,7 @@ def eta_sweep(sources: Sources) -> list[Table | Missing]:
         if result.setting.rule != "ba-eta" or plain is None or plain.setting.rule != "eta":
             continue
         if has_score(result, "mauve") and has_score(plain, "mauve"):
-            key = (*result.comparison_group, result.setting.constraints)
+            key = (*result.comparison_group, result.setting.constraints, result.setting.temperature)
             groups.setdefault(key, []).append((result, plain))
     several = [pairs for pairs in groups.values() if len({plain.setting for _, plain in pairs}) > 1]
     sweeps = _once(several, lambda pair: (*pair[0].seeds, *pair[1].seeds))
@@ -49,7 +49,8 @@ def constraints(sources: Sources) -> list[Table | Missing]:
     groups: dict[tuple[object, ...], list[Result]] = {}
     for result in sources.results.results:
         if result.setting.constraints is not None and has_score(result, "mauve"):
-            key = (*result.comparison_group, result.setting.rule, result.asked.parameter)
+            group_of = (result.setting.rule, result.asked.parameter, result.setting.temperature)
+            key = (*result.comparison_group, *group_of)
             groups.setdefault(key, []).append(result)
     several = [
         group for group in groups.values() if len({result.setting.constraints for result in group}) > 1
@@ -82,7 +83,7 @@ def _eta_table(sources: Sources, name: str, pairs: Sequence[_Pair]) -> Table:
     ]
     return Table(
         name=name,
-        title=f"MAUVE against eta, {_of(sources, first)}",
+        title=f"MAUVE against eta, {_at(first)}{_of(sources, first)}",
         caption="eta and BA-eta at the same rejection rates, from permissive to restrictive; BA-eta with "
         f"{first.setting.constraints} constraints. MAUVE is times 100, with 95% intervals; the difference is "
         "BA-eta minus eta, paired by prefix.",
@@ -106,7 +107,8 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
         rows.append(Row(str(result.setting.constraints), cells))
     return Table(
         name=name,
-        title=f"MAUVE against the number of constraints, {first.setting.rule}, {_of(sources, first)}",
+        title=f"MAUVE against the number of constraints, {first.setting.rule}, {_at(first)}"
+        f"{_of(sources, first)}",
         caption=f"{first.setting.rule} with more and more constraints; without any it is the plain rule. "
         "MAUVE is times 100, with 95% intervals; the difference is to the plain rule, paired by prefix.",
         columns=("constraints", "parameter", "rejected, %", "MAUVE", "difference"),
@@ -114,6 +116,11 @@ def _constraints_table(sources: Sources, name: str, group: Sequence[Result]) -> 
         notes=sources.paper_says("constraints"),
         paper=sources.corresponds_to("constraints"),
     )
+
+
+def _at(result: Result) -> str:
+    """The temperature of a table, if it is not 1."""
+    return "" if result.setting.temperature is None else f"temperature {result.setting.temperature.value:g}, "
 
 
 def _of(sources: Sources, result: Result) -> str:

@@ -29,6 +29,15 @@ class MeasurementRow(Base):
     mass_nearer: Mapped[float] = mapped_column(
         Float(53), doc="total probability of the tokens more typical than this one, for typical sampling"
     )
+    deviation: Mapped[float | None] = mapped_column(
+        Float(53), doc="standard deviation of the logits, for top-n-sigma; NULL if no rule of the sweep asks"
+    )
+    collision: Mapped[float | None] = mapped_column(
+        Float(53), doc="sum of squared probabilities, for p-less; NULL if no rule asks"
+    )
+    entropy_share: Mapped[float | None] = mapped_column(
+        Float(53), doc="share of the entropy up to this token, for top-h; NULL if no rule asks"
+    )
 
     __table_args__ = (UniqueConstraint("job_key", "document", "position"), {"sqlite_with_rowid": False})
 
@@ -53,6 +62,12 @@ class MeasurementThresholdRow(Base):
     pivots: Mapped[int] = mapped_column(doc="simplex steps")
     passes: Mapped[int] = mapped_column(doc="passes over the vocabulary")
     seconds: Mapped[float] = mapped_column(Float(53), doc="time taken")
+    lower_entropy_share: Mapped[float | None] = mapped_column(
+        Float(53), doc="share of the entropy at the lower bound, for ba-top-h; NULL if no rule asks"
+    )
+    upper_entropy_share: Mapped[float | None] = mapped_column(
+        Float(53), doc="share of the entropy at the upper bound"
+    )
 
     __table_args__ = (
         ForeignKeyConstraint(

@@ -96,6 +96,10 @@ class JobRow(Base):
     )
     created_at: Mapped[datetime] = mapped_column(UtcTime, default=utc_now(), doc="when it was planned")
     finished_at: Mapped[datetime | None] = mapped_column(UtcTime, doc="when it became done or failed")
+    temperature: Mapped[float | None] = mapped_column(Float(53), doc="the temperature; NULL for 1")
+    temperature_order: Mapped[str | None] = mapped_column(
+        String(8), doc="first (before the rule) or last (after it); NULL at temperature 1"
+    )
 
     __table_args__ = (
         one_of("kind", JobKind),
@@ -154,6 +158,10 @@ class InstanceRow(Base):
         Text, doc="its resolution: a parameter of table resolutions"
     )
     prefix_set: Mapped[str | None] = mapped_column(String(ID_LENGTH), doc="id of the prefixes")
+    temperature: Mapped[float | None] = mapped_column(Float(53), doc="the temperature; NULL for 1")
+    temperature_order: Mapped[str | None] = mapped_column(
+        String(8), doc="first (before the rule) or last (after it); NULL at temperature 1"
+    )
 
     __table_args__ = (
         UniqueConstraint("run_id", "name"),

@@ -21,9 +21,8 @@ from harness.planning.work import later_jobs
 from harness.store import JobState, Lease, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.generation import Generation, StopReason
-from workers.requests import Answer, GenerateRequest, Request
+from workers.requests import Answer, GenerateRequest, Request, Worker
 from workers.traces import Trace
-from workers.worker import Worker
 
 
 @pytest.fixture(scope="module")

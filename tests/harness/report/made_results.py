@@ -145,6 +145,8 @@ def made_measurement(count: int = 400, documents: int = 50, seed: int = 0) -> Me
     critical = np.minimum(probability * (1 + 3 * random.random(count)), 1.0)
     mass = np.where(random.random(count) < 0.7, random.random(count), 0.0)  # the likeliest have none above
     whole = np.zeros(count, dtype=np.int64)
+    further = np.random.default_rng(seed + 1)
+    share = np.where(mass > 0.0, further.random(count), 0.0)
     return Measurement.from_columns(
         {
             "document": np.array([f"d{n}" for n in random.integers(documents, size=count)]),
@@ -156,6 +158,11 @@ def made_measurement(count: int = 400, documents: int = 50, seed: int = 0) -> Me
             "rank": random.integers(0, 50, size=count),
             "mass_above": mass,
             "mass_nearer": random.random(count),
+            "deviation": 1.0 + further.random(count),
+            "collision": 0.5 * further.random(count),
+            "entropy_share": share,
+            "lower_entropy_share_20": share / 2,
+            "upper_entropy_share_20": share / 2,
             "lower_20": critical,
             "upper_20": critical,
             "lower_rank_20": whole,

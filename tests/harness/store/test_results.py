@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, JobKind
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows, storable
+from harness.jobs import FeatureRows, GenerationRows, Job, JobKind, MeasurementRows, Rows, ScoreRows, storable
 from harness.scoring.scores import ScoreEntry
 from harness.store import JobState, Store, StoreError
 from tests.harness.store import examples
@@ -67,6 +66,25 @@ def test_numbers_keep_every_bit(store: Store) -> None:
     )
     ids = complete(store, JobKind.MEASURE, MeasurementRows(odd))
     assert store.measurement(ids).probability.tobytes() == odd.probability.tobytes()
+
+
+def test_facts_that_only_some_rules_ask_are_kept_or_stay_unknown(store: Store) -> None:
+    plain = make_measurement(4, sizes=(20,))
+    numbers = np.array([0.5, 1e-300, 2.5, 3.0])
+    bounds = dataclasses.replace(
+        plain.thresholds[20], lower_entropy_share=numbers / 9, upper_entropy_share=numbers / 8
+    )
+    more = dataclasses.replace(
+        plain, deviation=numbers, collision=numbers / 7, entropy_share=numbers / 6, thresholds={20: bounds}
+    )
+    first, second = complete(store, JobKind.MEASURE, MeasurementRows(plain), MeasurementRows(more))
+    assert_same_measurement(store.measurement([first]), plain)
+    assert not store.measurement([first]).answers("ba-top-h")
+    found = store.measurement([second])
+    assert found.to_columns().keys() == more.to_columns().keys()
+    for name, values in more.to_columns().items():
+        np.testing.assert_array_equal(found.to_columns()[name], values)
+    assert found.answers("ba-top-h")
 
 
 def test_generations(store: Store) -> None:

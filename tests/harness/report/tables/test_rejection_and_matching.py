@@ -96,6 +96,31 @@ def test_without_the_paper_only_the_rules_of_the_sweep_are_shown() -> None:
     ]
 
 
+def test_a_temperature_is_in_every_name_and_its_rate_is_told_where_it_is_known() -> None:
+    both = {"rule": "eta", "parameter": 0.002, "temperature": [0.7, 1.0]}
+    last = {"name": "late", **both, "temperature_order": "last"}
+    sources = make_sources(make_results(sweep(methods=[both, last])), HUNDRED, paper=False)
+    by_label = {row.label: row.cells[0].value for row in only(rates(sources)).rows}
+    # With temperature first, a rule rejects by a distribution that nobody measured.
+    assert by_label.keys() == {"eta=0.002", "late (eta=0.002, T=0.7 last)", "late (eta=0.002)"}
+    assert len(set(by_label.values())) == 1
+    assert sources.results.results[0].label == "eta=0.002 (T=0.7)"
+
+
+def test_rules_that_the_measurement_cannot_answer_are_left_out() -> None:
+    columns = {name: values for name, values in HUNDRED.to_columns().items() if "share" not in name}
+    older = Measurement.from_columns(columns)
+    methods = [{"rule": "top-h", "parameter": 0.4}, {"rule": "top-n-sigma", "parameter": 1.0}]
+    results = make_results(sweep(methods=methods))
+    sources = make_sources(results, older, paper=False)
+    assert only(rejection(sources)).columns == ("rejected", "top-n-sigma")
+    assert [row.label for row in only(rates(sources)).rows] == ["top-n-sigma=1"]
+    [picture] = pictures_of_rejection(make_sources(results, HUNDRED, paper=False))
+    assert {name for name in builtin_rule_names() if f"{name} rejects" in picture.alternative} == {
+        *("top-h", "top-n-sigma"),
+    }
+
+
 def test_a_sweep_without_methods_has_all_rules() -> None:
     only_measures = sweep(methods=[], stages=[{"name": "measure", "kind": "measure"}])
     rules = rules_of([only_measures])
