@@ -47,8 +47,8 @@ def context_thresholds(
     p = rows[0]
     solver = CertifiedSolver()
     has_constraints = basis.rows.shape[0] > 1
-    context = solver.prepare(basis.rows, p) if has_constraints else None
-    spread = p[ids] if context is None else _spread(context, ids)
+    prepared = solver.prepare(basis.rows, p) if has_constraints else None
+    spread = p[ids] if prepared is None else _spread(prepared.core, ids)
 
     def solve(index: int) -> Answer:
         token, upper = int(ids[index]), float(spread[index])
@@ -60,7 +60,7 @@ def context_thresholds(
         if remaining <= 0.0:
             return Answer(own, upper, None, NO_EFFORT, Status.UNFINISHED)
         goal = Goal(tolerance, cap=cap, prove=False, time_limit_seconds=remaining)
-        return solver.solve(Program(basis.rows, p, token), goal, context)
+        return solver.solve(Program(basis.rows, p, token), goal, prepared)
 
     answers = map_in_threads(solve, range(len(ids)), usable_threads(threads))
     return CriticalThresholds(

@@ -24,6 +24,7 @@ from benchmarks import (
     scoring,
     startup,
     view,
+    view_distribution,
     whole,
 )
 from benchmarks.contexts import Contexts, load_contexts
@@ -58,6 +59,7 @@ def _figures(
         yield from report.measure()
     if "view" in sections:
         yield from view.measure()
+        yield from view_distribution.measure()
     if "soak" in sections:
         from benchmarks import soak  # its workers are those of the tests
 

@@ -18,6 +18,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from bat.compiled import EntryPoint, is_compiled
 from bat.errors import BatError
 from harness.view.problems import ViewError, sentence_of
 from workers.names import EMBEDDED_MODEL_NAMES
@@ -163,7 +166,19 @@ class SharedModel:
         from workers import models
 
         self._doing = "reading its weights"
-        return LoadedModel(models.load(self.name))
+        loaded = LoadedModel(models.load(self.name))
+        self._doing = "preparing the solver" if is_compiled(EntryPoint.PROGRAM) else "compiling the solver"
+        _prepare_solver()
+        return loaded
+
+
+def _prepare_solver() -> None:
+    """Solve a small program: compiling takes a minute, and questions have seconds."""
+    import bat
+    from bat.context_thresholds import context_thresholds
+
+    weight = np.random.default_rng(0).normal(size=(64, 4))
+    context_thresholds(bat.Basis.from_matrix(weight, 2), bat.softmax(weight[:, :1].T)[0], np.arange(8))
 
 
 def _keep(kept: OrderedDict[Any, _Value], name: Any, make: Callable[[], _Value], most: int) -> _Value:

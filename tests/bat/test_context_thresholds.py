@@ -12,6 +12,8 @@ from bat.rules import get_rule_form, rule_names
 from bat.rules.context import ContextSummary
 from tests.bat.problems import random_model
 
+PATIENCE = 1000.0  # the first program waits for the compiler
+
 
 def context(seed: int, constraints: int) -> tuple[bat.Basis, np.ndarray]:
     basis, logits = random_model(seed, tokens=150, hidden=10, constraints=constraints, batch=1, scale=1.5)
@@ -22,7 +24,7 @@ def context(seed: int, constraints: int) -> tuple[bat.Basis, np.ndarray]:
 def test_intervals_are_those_of_one_program_a_row(constraints: int) -> None:
     basis, probs = context(constraints, constraints)
     tokens = np.argsort(-probs)[:60]
-    found = context_thresholds(basis, probs, tokens)
+    found = context_thresholds(basis, probs, tokens, time_limit_seconds=PATIENCE)
     expected = bat.critical_thresholds(basis, np.repeat(probs[None], 60, axis=0), tokens)
     # Both contain the same number, and are closed to 1e-6 of it.
     assert found.closed.all()
@@ -40,7 +42,7 @@ def test_without_constraints_the_critical_threshold_is_the_probability() -> None
 def test_out_of_time_intervals_are_wide_but_right() -> None:
     basis, probs = context(5, 6)
     tokens = np.argsort(-probs)[:80]
-    closed = context_thresholds(basis, probs, tokens)
+    closed = context_thresholds(basis, probs, tokens, time_limit_seconds=PATIENCE)
     hasty = context_thresholds(basis, probs, tokens, time_limit_seconds=0.0)
     assert Status.UNFINISHED in hasty.status
     assert (hasty.lower <= closed.upper).all()
@@ -54,9 +56,9 @@ def test_beyond_the_cap_nobody_looks() -> None:
     basis, probs = context(5, 6)
     tokens = np.argsort(-probs)[:20]
     cap = float(probs[tokens[2]])
-    found = context_thresholds(basis, probs, tokens, cap=cap)
+    found = context_thresholds(basis, probs, tokens, cap=cap, time_limit_seconds=PATIENCE)
     assert [status is Status.ABOVE_CAP for status in found.status[:3]] == [True] * 3
-    exact = context_thresholds(basis, probs, tokens)
+    exact = context_thresholds(basis, probs, tokens, time_limit_seconds=PATIENCE)
     assert ((found.lower > cap) == (exact.lower > cap))[3:].all()
 
 
