@@ -23,6 +23,8 @@ from benchmarks import (
     report,
     scoring,
     startup,
+    view,
+    view_distribution,
     whole,
 )
 from benchmarks.contexts import Contexts, load_contexts
@@ -30,7 +32,7 @@ from benchmarks.record import Figure
 
 SECTIONS = (
     *("programs", "whole", "growth", "generation", "accelerator"),
-    *("queue", "startup", "scoring", "report"),
+    *("queue", "startup", "scoring", "report", "view"),
 )
 ON_REQUEST = ("soak",)  # takes as long as it is asked to
 _WITH_CONTEXTS = ("programs", "whole", "growth")
@@ -55,6 +57,9 @@ def _figures(
         yield from scoring.measure()
     if "report" in sections:
         yield from report.measure()
+    if "view" in sections:
+        yield from view.measure()
+        yield from view_distribution.measure()
     if "soak" in sections:
         from benchmarks import soak  # its workers are those of the tests
 

@@ -34,6 +34,7 @@ try:
         sample,
         status,
         trace,
+        view,
     )
     from harness.notes import Note
 except ImportError as error:
@@ -151,6 +152,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "import": import_texts.import_texts,
     },
     "Read results": {
+        "view": view.view,
         "report": report.report,
         "trace": trace.trace,
         "query": query.query,

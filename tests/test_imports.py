@@ -48,6 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("status", "export", "explore", "doctor"),
     ("report",),
     ("api", "__init__"),
+    ("view",),
     ("commands", "cli"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

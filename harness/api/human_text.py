@@ -11,7 +11,7 @@ from bat.rules import get_rule_form
 from bat.suggestions import did_you_mean
 from harness.jobs import MeasureHumanText
 from harness.store import InstanceKind, Reader, Run
-from workers.rejection import rejection_curve
+from workers.rejection import Estimate, parameters_at_rates, rejection_curve
 
 Grid = Sequence[float]
 
@@ -27,7 +27,8 @@ class MeasuredText:
 
     run: Run
     stage: str
-    model: str
+    model: str  # its label in the sweep
+    weights: str  # the fingerprint of the model
     constraints: tuple[int, ...]  # numbers of constraints that were measured
     jobs: tuple[str, ...]
 
@@ -41,7 +42,11 @@ def measured_texts(reader: Reader, runs: Iterable[Run]) -> list[MeasuredText]:
             if instance.kind is InstanceKind.MEASURE and jobs and reader.done_ids(jobs) == set(jobs):
                 spec = reader.parsed_jobs(jobs[:1])[jobs[0]]
                 assert isinstance(spec, MeasureHumanText)
-                texts.append(MeasuredText(run, instance.stage, instance.model, spec.constraints, jobs))
+                texts.append(
+                    MeasuredText(
+                        run, instance.stage, instance.model, spec.model.weights, spec.constraints, jobs
+                    )
+                )
     return texts
 
 
@@ -96,3 +101,28 @@ def _numbers(rule: str, measured: Sequence[int], chosen: Sequence[int] | None) -
     if not get_rule_form(rule).basis_aware:
         return [None]
     return [number for number in measured if chosen is None or number in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class RateCurve:
+    """The parameter of a rule along the share of human text that it rejects."""
+
+    rule: str
+    constraints: int | None
+    parameters: tuple[Estimate | None, ...]  # at each rate; None where no parameter has it
+
+
+def parameters_by_rate(
+    reader: Reader, text: MeasuredText, rules: Sequence[str], rates: Sequence[float], *, replicates: int
+) -> tuple[int, list[RateCurve]]:
+    """The number of measured tokens, and a curve for each rule and number of constraints."""
+    measurement = reader.measurement(text.jobs)
+    return len(measurement), [
+        RateCurve(
+            rule,
+            number,
+            tuple(parameters_at_rates(measurement, rule, rates, number or 0, replicates=replicates)),
+        )
+        for rule in rules
+        for number in _numbers(rule, text.constraints, None)
+    ]

@@ -13,7 +13,7 @@ from harness.jobs import JobKind
 from harness.status import run_list, run_status
 from harness.status.failures import FailedJobError, find_failed
 from harness.status.run_list import RunSummary
-from harness.status.run_status import RunStatus
+from harness.status.run_status import RunState, RunStatus
 from harness.store import Reader, Run, open_reader, open_store
 
 # A URL, the path of an SQLite file, or a database that is open already.
@@ -41,6 +41,38 @@ def get_status(db: Database, run: RunName = None) -> RunStatus:
     """
     with reading(db) as reader:
         return run_status.gather(reader, choose_run(reader, run))
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """A run with its counts, and while it is running its pace and the time left."""
+
+    summary: RunSummary
+    jobs_per_second: float | None = None
+    seconds_left: float | None = None
+    seconds_left_is_least: bool = False
+
+
+def list_progress(db: Database) -> list[RunProgress]:
+    """List the runs of a database as `list_runs` does, those that are running with their pace."""
+    with reading(db) as reader:
+        return [_progress(reader, summary) for summary in run_list.list_runs(reader)]
+
+
+def _progress(reader: Reader, summary: RunSummary) -> RunProgress:
+    if summary.state is not RunState.RUNNING:
+        return RunProgress(summary)
+    status = run_status.gather(reader, summary.run)
+    pace = sum(rate.jobs_per_second for rate in status.rates)
+    return RunProgress(summary, pace or None, status.seconds_left, status.seconds_left_is_least)
+
+
+def find_failed_jobs(
+    db: Database, run: RunName = None, first: int = 0, count: int = 100
+) -> list[FailedJobError]:
+    """The failed jobs of a run with their errors, so many from one of them on."""
+    with reading(db) as reader:
+        return find_failed(reader, choose_run(reader, run).id, first, count)
 
 
 @dataclass(frozen=True, slots=True)

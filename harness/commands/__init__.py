@@ -12,6 +12,7 @@ A command NAME is in NAME.py; where it draws more than a few lines, in NAME_view
     status.py        bat-harness status (status_view.py)
     retry.py         bat-harness retry
     runs.py          bat-harness runs list, rename, tag, untag, delete, diff
+    view.py          bat-harness view (the pages: harness/view)
     report.py        bat-harness report (report_view.py)
     trace.py         bat-harness trace
     query.py         bat-harness query (query_view.py)

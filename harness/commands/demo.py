@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.commands import options
+from harness.commands.console import program_name
 from harness.commands.report import report
 from harness.commands.run import run
 
@@ -46,6 +47,7 @@ def demo(
     )
     run(find_sample("demo.yaml"), db=db)
     report(output, [_RUN], db=db, with_model=True, force=force)
+    typer.echo(f"To look at it in a browser: {program_name()} view --db {db} --open")
 
 
 def _check_packages() -> None:

@@ -12,23 +12,13 @@ import typer
 from harness.commands import options
 from harness.commands.console import get_console, say_if_compiling, stages
 from harness.commands.next_view import print_note, print_table
+from harness.explore import DEFAULT_METHODS
 
 if TYPE_CHECKING:
     from bat.rules import Rule
     from bat.temperature import Temperature
     from harness.explore.next_token import NextTokens
     from workers.models import LanguageModel
-
-# Three of the paper's choices with similar rejection rates (12 to 13% of human text), and the parameters at
-# which their basis-aware forms reject as much: `bat-harness preview --tokens 2000`.
-DEFAULT_METHODS = (
-    "epsilon=0.0009",
-    "ba-epsilon=0.0042",
-    "eta=0.002",
-    "ba-eta=0.048",
-    "nucleus=0.89",
-    "ba-nucleus=0.76",
-)
 
 
 def next_tokens(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
 from harness.jobs import PrefixEntry, TextsJob
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing
+from harness.report.pieces import Decode, Pieces
 from harness.report.results import Result, Results
 from harness.report.tables.labels import distinct, labels
 from harness.store import Reader, StoredJob
@@ -19,9 +18,6 @@ from harness.words import counted
 
 if TYPE_CHECKING:  # brings in torch
     from workers.generation import Generation
-
-# (name of a model, ids of the context, ids of tokens) -> the text that each token adds
-Decode = Callable[[str, Sequence[int], Sequence[int]], list[str]]
 
 _TITLE = "Texts side by side"
 # A sweep over parameters has dozens of settings, too many to read side by side.
@@ -46,7 +42,7 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
         index: reader.prefixes(shown[0].prefix_set, index, index + 1)[0]
         for index in _spread(start, stop, count)
     }
-    pieces = _Pieces(shown[0].model_name, decode)
+    tokens = _Tokens(shown[0].model_name, decode)
     titles = labels(shown)
     written = [_written(reader, job, prefixes.values()) for job in jobs]
     openings = [
@@ -55,13 +51,13 @@ def side_by_side(reader: Reader, results: Results, decode: Decode | None, count:
             text=prefix.text,
             human=prefix.continuation,
             continuations=tuple(
-                _continuation(title, result, texts[prefix.id], prefix, pieces)
+                _continuation(title, result, texts[prefix.id], prefix, tokens)
                 for title, result, texts in zip(titles, shown, written, strict=True)
             ),
         )
         for index, prefix in prefixes.items()
     ]
-    notes = [_note(results, chosen, jobs[0], (start, stop)), *pieces.problems]
+    notes = [_note(results, chosen, jobs[0], (start, stop)), *tokens.problems]
     return Markup(
         name="samples",
         title=_TITLE,
@@ -125,63 +121,33 @@ def _written(reader: Reader, job: StoredJob, prefixes: Iterable[PrefixEntry]) ->
 
 
 def _continuation(
-    title: str, result: Result, generation: Generation, prefix: PrefixEntry, pieces: _Pieces
+    title: str, result: Result, generation: Generation, prefix: PrefixEntry, tokens: _Tokens
 ) -> Continuation:
     length = counted(len(generation.trace), "token")
     ended = ", ended by the model" if generation.stop_reason == "end" else ""
     # How the tokens of imported texts were accepted is not known.
-    parts = None if result.is_imported else pieces.of(prefix, generation)
+    parts = None if result.is_imported else tokens.of(prefix, generation)
     return Continuation(title, f"{length}{ended}", generation.text, parts)
 
 
-@dataclass
-class _Pieces:
+class _Tokens:
     """Splits texts into tokens, until the tokenizer turns out to be unavailable."""
 
-    model_name: str
-    decode: Decode | None
-    problems: list[str] = field(default_factory=list)
-    _names: dict[int, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.decode is None:
+    def __init__(self, model_name: str, decode: Decode | None) -> None:
+        self._pieces = None if decode is None else Pieces(model_name, decode)
+        self.problems: list[str] = []
+        if decode is None:
             self.problems.append("How tokens were accepted is not shown: no tokenizer was given.")
 
     def of(self, prefix: PrefixEntry, generation: Generation) -> tuple[Piece, ...] | None:
-        if self.decode is None:
+        if self._pieces is None:
             return None
         try:
-            return self._split(self.decode, prefix, generation)
+            return self._pieces.of(prefix.token_ids, generation.trace)
         except BatError as error:
-            self.decode = None
+            self._pieces = None
             self.problems.append(f"How tokens were accepted is not shown for the remaining texts: {error}")
             return None
-
-    def _split(self, decode: Decode, prefix: PrefixEntry, generation: Generation) -> tuple[Piece, ...]:
-        trace = generation.trace
-        texts = decode(self.model_name, prefix.token_ids, trace.token_ids.tolist())
-        if len(texts) != len(trace):
-            raise InvalidInputError(
-                f"the tokenizer of {self.model_name} must give a text for each token; got {len(texts)} for "
-                f"{len(trace)} tokens."
-            )
-        return tuple(
-            Piece(
-                text=text,
-                acceptance=Acceptance(int(trace.acceptance[step])),
-                probability=float(trace.probabilities[step]),
-                threshold=float(trace.thresholds[step]),
-                rejected=tuple(self._name(decode, prefix, token) for token in trace.rejected_before(step)),
-                undecided=int(trace.undecided[step]),
-            )
-            for step, text in enumerate(texts)
-        )
-
-    def _name(self, decode: Decode, prefix: PrefixEntry, token: int) -> str:
-        """The text of a rejected token; it is the same after any prefix, except for spaces."""
-        if token not in self._names:
-            self._names[token] = "".join(decode(self.model_name, prefix.token_ids, [token]))
-        return self._names[token]
 
 
 def _note(results: Results, chosen: Sequence[Result], job: StoredJob, shared: tuple[int, int]) -> str:

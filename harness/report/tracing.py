@@ -10,7 +10,7 @@ from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
 from harness.jobs import JobKind
 from harness.report.building import build_tables
-from harness.report.parts import Missing, Table
+from harness.report.parts import Cell, Missing, Table
 from harness.report.tables import TABLES
 from harness.store import Reader, Run, StoredJob
 
@@ -61,8 +61,13 @@ def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column
     chosen_row = _choose(f"row of {chosen.name}", row, chosen.rows, lambda candidate: candidate.label)
     heading = _choose(f"column of {chosen.name}", column, chosen.columns[1:], str)
     cell = chosen_row.cells[chosen.columns[1:].index(heading)]
+    return trace_jobs(reader, chosen.name, chosen_row.label, heading, cell)
+
+
+def trace_jobs(reader: Reader, table: str, row: str, column: str, cell: Cell) -> TracedCell:
+    """The jobs behind a cell that was found already."""
     steps = [_step(job) for job in _jobs_behind(reader, cell.jobs)]
-    return TracedCell(chosen.name, chosen_row.label, heading, cell.text, cell.value, cell.how, tuple(steps))
+    return TracedCell(table, row, column, cell.text, cell.value, cell.how, tuple(steps))
 
 
 def _choose(kind: str, name: str, items: Iterable[_Item], label: Callable[[_Item], str]) -> _Item:

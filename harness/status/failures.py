@@ -18,7 +18,9 @@ LEFT JOIN attempts ON attempts.job_key = jobs.key AND attempts.number = jobs.att
 WHERE jobs.state = 'failed'
   AND EXISTS (SELECT 1 FROM run_jobs WHERE run_jobs.run_id = :run_id AND run_jobs.job_key = jobs.key)
 ORDER BY jobs.kind, jobs.id
+LIMIT :count OFFSET :first
 """
+_ALL = 2**62  # more jobs than there are
 
 # The driver puts the kind of failure before the traceback.
 _KIND = re.compile(r"[a-z ]+: ")
@@ -33,6 +35,11 @@ class FailedJobError:
     kind: JobKind
     error: str
 
+    @property
+    def summary(self) -> str:
+        """The error in one line."""
+        return summarize_error(self.error)
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
@@ -44,9 +51,9 @@ class ErrorGroup:
     job_id: str  # one of them
 
 
-def find_failed(reader: Reader, run_id: int) -> list[FailedJobError]:
-    """The failed jobs of a run, with their errors."""
-    with reader.query(_FAILED, {"run_id": run_id}) as answer:
+def find_failed(reader: Reader, run_id: int, first: int = 0, count: int = _ALL) -> list[FailedJobError]:
+    """The failed jobs of a run, with their errors: all, or so many from one of them on."""
+    with reader.query(_FAILED, {"run_id": run_id, "first": first, "count": count}) as answer:
         return [FailedJobError(job, JobKind(kind), error or "") for job, kind, error in answer.rows]
 
 
@@ -54,7 +61,7 @@ def group_errors(failed: Iterable[FailedJobError]) -> list[ErrorGroup]:
     """Group jobs that failed for the same reason, the most frequent reason first."""
     by_error: dict[str, list[FailedJobError]] = {}
     for job in failed:
-        by_error.setdefault(summarize_error(job.error), []).append(job)
+        by_error.setdefault(job.summary, []).append(job)
     groups = [
         ErrorGroup(error, len(jobs), tuple(dict.fromkeys(job.kind for job in jobs)), jobs[0].job_id)
         for error, jobs in by_error.items()

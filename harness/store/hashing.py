@@ -95,7 +95,7 @@ def _add_result(connection: Connection, key: int, kind: JobKind, add: Add) -> No
         add(list(features.shape))
         add(features)
     elif rows is ScoreRows:
-        for score in read_scores(connection, key):
+        for score in read_scores(connection, [key])[key]:
             add([score.name, score.value, score.low, score.high, score.detail])
     else:
         raise AssertionError(f"{rows.__name__} is not part of the hash")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from harness.jobs import PrefixEntry
 from harness.scoring.scores import StoredScore
 from harness.store import deletion, hashing, plans, results, runs
 from harness.store.addresses import shown
-from harness.store.error_messages import detail_of, was_interrupted
+from harness.store.error_messages import detail_of
 from harness.store.job_reader import JobReader
 from harness.store.records import (
     Deletion,
@@ -30,6 +30,7 @@ from harness.store.records import (
 )
 from harness.store.statements import get_done_keys
 from harness.store.tables import JobRow, PrefixRow, PrefixSetRow, ResolutionJobRow, ResolutionRow, RunRow
+from harness.store.time_limits import limited, was_stopped
 from workers.measurement_record import Measurement, concatenate
 from workers.time_use import TimeUse
 
@@ -157,11 +158,12 @@ class Reader(JobReader):
         """The scores of score jobs, in the order of the jobs, then by name."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            return [
-                StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
-                for job_id, key in keys.items()
-                for score in results.read_scores(connection, key)
-            ]
+            by_key = results.read_scores(connection, keys.values())
+        return [
+            StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
+            for job_id, key in keys.items()
+            for score in by_key[key]
+        ]
 
     def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
         """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""
@@ -221,18 +223,24 @@ class Reader(JobReader):
     # Anything else
 
     @contextmanager
-    def query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[QueryRows]:
+    def query(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, *, seconds: float | None = None
+    ) -> Iterator[QueryRows]:
         """The rows of an SQL query, read as they are needed.
 
-        `:name` in the SQL stands for a parameter. Statements that would change the database raise an error.
+        `:name` in the SQL stands for a parameter. Statements that would change the database raise an error,
+        and so does a query that is not answered and read within the seconds, if there is a limit.
         """
         # Without parameters, colons are literal, as in '12:30' or a cast.
         statement = text(sql if parameters else sql.replace(":", r"\:"))
-        with self._database.reading() as connection:
+        with (
+            self._database.reading() as connection,
+            nullcontext() if seconds is None else limited(connection, seconds),
+        ):
             try:
                 result = connection.execution_options(yield_per=500).execute(statement, parameters or {})
             except DBAPIError as error:
-                if error.connection_invalidated or was_interrupted(error):
+                if error.connection_invalidated or was_stopped(error):
                     raise
                 raise InvalidInputError(
                     f"{self.address} cannot answer this query: {detail_of(error)}. The tables and views are "

@@ -1,4 +1,4 @@
-"""docs/database.md, generated from the tables, views and queries.
+"""The tables and views as data, and docs/database.md, generated from them and the queries.
 
 python -m harness.store.reference docs/database.md
 """
@@ -9,6 +9,8 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Column, Dialect, Table, UniqueConstraint, create_engine
@@ -110,16 +112,51 @@ def _role(column: Column[object]) -> str:
 
 
 def _views() -> Iterator[str]:
+    for view in _described_views():
+        columns = ", ".join(f"`{name}`" for name, _ in view.columns)
+        wrapped = "\n\n".join(textwrap.fill(part, 120) for part in (view.meaning, columns))
+        yield f"### {view.name}\n\n{wrapped}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTable:
+    """A table or view: what a row is, and its columns with their meanings, which those of views lack."""
+
+    name: str
+    meaning: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@cache
+def described_tables() -> tuple[DescribedTable, ...]:
+    """What queries can be about: the views, which most need, then the tables."""
+    tables = [
+        DescribedTable(
+            table.name,
+            " ".join((inspect.getdoc(rows) or "").split()),
+            tuple((column.name, column.doc or "") for column in table.columns),
+        )
+        for table, rows in _classes().items()
+    ]
+    return (*_described_views(), *tables)
+
+
+def _described_views() -> list[DescribedTable]:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         Base.metadata.create_all(connection)
         views.create_all(connection)
         inspector = inspect_database(connection)
-        for view in views.ALL:
-            columns = ", ".join(f"`{column['name']}`" for column in inspector.get_columns(view.name))
-            wrapped = "\n\n".join(textwrap.fill(part, 120) for part in (view.meaning, columns))
-            yield f"### {view.name}\n\n{wrapped}\n"
+        described = [
+            DescribedTable(
+                view.name,
+                view.meaning,
+                tuple((str(column["name"]), "") for column in inspector.get_columns(view.name)),
+            )
+            for view in views.ALL
+        ]
     engine.dispose()
+    return described
 
 
 def _queries() -> Iterator[str]:

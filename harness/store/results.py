@@ -240,9 +240,12 @@ def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:
     return np.array(vectors, dtype=np.float32) if vectors else np.empty((0, 0), np.float32)
 
 
-def read_scores(connection: Connection, key: int) -> list[ScoreEntry]:
-    """The result of a score job, by name."""
-    columns = (ScoreRow.name, ScoreRow.value, ScoreRow.low, ScoreRow.high, ScoreRow.detail)
-    rows = connection.execute(select(*columns).where(ScoreRow.job_key == key))
+def read_scores(connection: Connection, keys: Iterable[int]) -> dict[int, list[ScoreEntry]]:
+    """The results of score jobs by their keys, each by name, in few queries: sweeps have many such jobs."""
+    columns = (ScoreRow.job_key, ScoreRow.name, ScoreRow.value, ScoreRow.low, ScoreRow.high, ScoreRow.detail)
+    scores: dict[int, list[ScoreEntry]] = {key: [] for key in keys}
+    for batch in batches(scores):
+        for key, *values in connection.execute(select(*columns).where(ScoreRow.job_key.in_(batch))):
+            scores[key].append(ScoreEntry(*values))
     # Sorted here, because databases sort text differently.
-    return sorted((ScoreEntry(*row) for row in rows), key=lambda entry: entry.name)
+    return {key: sorted(entries, key=lambda entry: entry.name) for key, entries in scores.items()}

@@ -46,7 +46,8 @@ def test_it_runs_the_demo_and_reports_with_the_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run_command(capsys, "demo")
+    printed = run_command(capsys, "demo")
+    assert printed.endswith("view --db sqlite:///demo.db --open\n")
     [(_, (sweep,), ran), (_, reported, options)] = calls
     assert load_config(sweep).config.name == "demo"
     assert ran == {"db": "sqlite:///demo.db"}

@@ -31,31 +31,32 @@ def page(report: Report) -> str:
 
 def render(template: str, **values: Any) -> str:
     """Render a template of this folder; values that are not Markup are escaped."""
-    return _environment().get_template(template).render(**values)
+    return environment().get_template(template).render(**values)
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Where templates find their filters and each other."""
+    templates = Environment(
         loader=PackageLoader(_PACKAGE, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "anchor": _anchor,
         "caption": full_caption,
         "data_address": _data_address,
         "interval_below": _interval_below,
         "paragraphs": paragraphs,
     }
-    environment.tests |= {
+    templates.tests |= {
         "table": lambda part: isinstance(part, Table),
         "picture": lambda part: isinstance(part, Picture),
     }
-    environment.globals["number_columns"] = number_columns
-    return environment
+    templates.globals["number_columns"] = number_columns
+    return templates
 
 
 def _anchor(part: Part) -> str:

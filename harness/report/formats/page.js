@@ -33,6 +33,7 @@ function makeSortable(table) {
   const asWritten = [...body.rows];
   if (asWritten.length < 2) return;
   headings.forEach((heading, column) => {
+    if ("unsorted" in heading.dataset) return;
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);

@@ -32,6 +32,7 @@ _SCORES = (
     "length",
     "ended",
 )
+SHOWN_FIRST = ("mauve", *_SCORES)  # in tables of all scores
 _TO_HUMAN = "perplexity minus human"
 
 
@@ -61,7 +62,7 @@ def all_scores(sources: Sources) -> list[Table | Missing]:
         columns = list(dict.fromkeys(score for scores in scored for score in scores))
         columns.sort(key=lambda score: score != "mauve")
         rows = [
-            Row(label, tuple(_score_cell(result, column) for column in columns), result.setting.rule)
+            Row(label, tuple(any_score_cell(result, column) for column in columns), result.setting.rule)
             for label, result in zip(labels(own), own, strict=True)
         ]
         tables.append(
@@ -77,7 +78,8 @@ def all_scores(sources: Sources) -> list[Table | Missing]:
     return tables
 
 
-def _score_cell(result: Result, name: str) -> Cell:
+def any_score_cell(result: Result, name: str) -> Cell:
+    """MAUVE or another score of a result; empty if it has none."""
     return mauve_cell(result) if name == "mauve" else score_cell(result, name)
 
 
@@ -113,7 +115,7 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
             "human"
             if len(scored) == 1
             else f"{runs[prefix_set]}human, {splits[prefix_set]} {prefix_set[:6]}",
-            tuple(_human_cell(human, column) for column in columns),
+            tuple(human_cell(human, column) for column in columns),
         )
         for prefix_set, human in scored.items()
     ]
@@ -149,7 +151,8 @@ def _notes(results: Sequence[Result], is_compared: bool) -> Iterator[str]:
             )
 
 
-def _human_cell(human: HumanScores, name: str) -> Cell:
+def human_cell(human: HumanScores, name: str) -> Cell:
+    """A score of human text; empty if it has none."""
     if name not in human.scores:
         return EMPTY
     how = f"{name} of the human continuations of the same prefixes"

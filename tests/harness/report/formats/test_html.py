@@ -178,7 +178,7 @@ def test_a_report_without_anything_is_a_page() -> None:
 
 
 def test_both_schemes_and_print_have_colours_for_everything() -> None:
-    style = files("harness.report.formats").joinpath("style.css.j2").read_text()
+    style = html.render("style.css.j2")
     blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     names = [set(re.findall(r"(--[\w-]+):", block)) for block in blocks]
     assert len(blocks) == 3
