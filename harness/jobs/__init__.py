@@ -5,8 +5,9 @@
     generate.py              texts that continue prefixes under a setting
     import_texts.py          texts made elsewhere that continue prefixes
                              (texts.py has what both share)
-    featurize_human.py       vectors of human continuations        } featurize.py has what both share
-    featurize_generated.py   vectors of generated texts            }
+    featurize_human.py       vectors of human continuations        }
+    featurize_generated.py   vectors of generated texts            } featurize.py has what they share
+    featurize_prefixes.py    vectors of prefixes alone             }
     score_generated.py       MAUVE and statistics of a setting     } score.py has what both share
     score_human.py           the same statistics of human text     }
 
@@ -26,6 +27,7 @@ from bat.errors import InvalidInputError
 from harness.jobs.base import HumanText, Inputs, Job, JobKind, JobLabels, JobSpec, Results, Trial
 from harness.jobs.featurize_generated import FeaturizeGenerated
 from harness.jobs.featurize_human import FeaturizeHuman
+from harness.jobs.featurize_prefixes import FeaturizePrefixes
 from harness.jobs.generate import Generate
 from harness.jobs.identity import LOCAL, RESULT_VERSION, SpecJson, canonical_json, sha256_of
 from harness.jobs.import_texts import ImportedFile, ImportTexts
@@ -44,6 +46,7 @@ KINDS: tuple[type[JobSpec[Any]], ...] = (
     Generate,
     FeaturizeHuman,
     FeaturizeGenerated,
+    FeaturizePrefixes,
     ScoreGenerated,
     ScoreHuman,
 )
@@ -79,6 +82,7 @@ __all__ = [
     "CorpusIdentity",
     "FeaturizeGenerated",
     "FeaturizeHuman",
+    "FeaturizePrefixes",
     "Generate",
     "HumanLikelihood",
     "HumanText",

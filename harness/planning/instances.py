@@ -10,6 +10,7 @@ from harness.config.expansion import BestOf, MethodInstance, Setting
 from harness.jobs import (
     FeaturizeGenerated,
     FeaturizeHuman,
+    FeaturizePrefixes,
     Generate,
     HumanLikelihood,
     ImportTexts,
@@ -32,12 +33,13 @@ class HumanJobs:
 
     prefix_set: PrefixSet
     features: tuple[FeaturizeHuman, ...]
+    prefix_features: tuple[FeaturizePrefixes, ...]  # for coherence
     scores: tuple[AnyJob, ...]  # to compare the scores of generated texts with
 
     @property
     def jobs(self) -> tuple[AnyJob, ...]:
         """All jobs, in the order in which they should run."""
-        return (*self.features, *self.scores)
+        return (*self.features, *self.prefix_features, *self.scores)
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,21 @@ def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs
     config = materials.config
     prefix_set = materials.prefix_set(card, split)
     reader = materials.card(config.features).identity
-    statistics = set(config.scoring.statistics) - {"sampling"}  # people do not sample
+    features = FeaturizeHuman.plan(config, reader, prefix_set)
+    with_prefixes = "coherence" in config.scoring.statistics
+    prefixes = FeaturizePrefixes.plan(config, reader, prefix_set) if with_prefixes else []
+    # People do not sample, and their texts are not compared with themselves.
+    statistics = set(config.scoring.statistics) - {"sampling", "support"}
     scores: list[AnyJob] = []
     if statistics:
         likelihood = (
             HumanLikelihood.plan(config, card.identity, prefix_set) if "perplexity" in statistics else []
         )
-        scores = [*likelihood, ScoreHuman.plan(config, card.identity, prefix_set, likelihood)]
-    return HumanJobs(prefix_set, tuple(FeaturizeHuman.plan(config, reader, prefix_set)), tuple(scores))
+        score = ScoreHuman.plan(
+            config, card.identity, prefix_set, likelihood, features if with_prefixes else (), prefixes
+        )
+        scores = [*likelihood, score]
+    return HumanJobs(prefix_set, tuple(features), tuple(prefixes), tuple(scores))
 
 
 def setting_jobs(
@@ -82,7 +91,7 @@ def setting_jobs(
     else:
         generate = Generate.plan(config, card.identity, human.prefix_set, setting, instance.seed)
     featurize = FeaturizeGenerated.plan(config, reader, generate)
-    score = ScoreGenerated.plan(config, human.features, generate, featurize)
+    score = ScoreGenerated.plan(config, human.features, generate, featurize, human.prefix_features)
     return SettingJobs(tuple(generate), tuple(featurize), score)
 
 

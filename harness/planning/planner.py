@@ -134,6 +134,7 @@ class _Planner:
         in_order: list[JobSpec[Any]] = [
             *own.generate,
             *human.features,
+            *human.prefix_features,
             *own.featurize,
             own.score,
             *human.scores,

@@ -9,6 +9,7 @@ from harness.jobs import (
     CorpusIdentity,
     FeaturizeGenerated,
     FeaturizeHuman,
+    FeaturizePrefixes,
     Generate,
     HumanLikelihood,
     ImportedFile,
@@ -22,6 +23,7 @@ from harness.jobs import (
 )
 from harness.jobs.featurize_generated import GeneratedTextRange
 from harness.jobs.featurize_human import HumanTextRange
+from harness.jobs.featurize_prefixes import PrefixTextRange
 from harness.jobs.measure_human_text import DrawnPositions
 from harness.jobs.score_generated import GeneratedTexts
 from harness.jobs.score_human import HumanTexts
@@ -81,6 +83,10 @@ def featurize_generated(writer: Generate | None = None, **changes: Any) -> Featu
     return replace(spec, **changes)
 
 
+def featurize_prefixes(**changes: Any) -> FeaturizePrefixes:
+    return replace(FeaturizePrefixes(READER, True, 64, 16, PrefixTextRange("set", 0, 4)), **changes)
+
+
 def score_generated(writer: Generate | None = None, **changes: Any) -> ScoreGenerated:
     spec = ScoreGenerated(
         **SCORING,
@@ -108,6 +114,7 @@ def one_of_each() -> list[JobSpec[Any]]:
         import_texts(),
         featurize_human(),
         featurize_generated(),
+        featurize_prefixes(),
         score_generated(),
         score_human(),
     ]
