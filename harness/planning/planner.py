@@ -22,10 +22,11 @@ from harness.config.expansion import (
     measurements,
 )
 from harness.config.schema import SweepConfig
-from harness.jobs import JobSpec, MeasureHumanText
+from harness.jobs import JobSpec, MeasureHumanText, ScoreHuman
 from harness.planning.instances import HumanJobs, SettingJobs, human_jobs, setting_jobs
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Candidates, Evidence
+from harness.scoring.facts import Better
 from harness.store import Instance, InstanceKind, InstanceState, Reader, Resolution
 from workers.corpora import Split
 
@@ -208,7 +209,7 @@ class _Planner:
             ids |= {job.id for job in self.measure_jobs.get(instance.model, [])}
         candidates = self._candidates(instance)
         if candidates is not None:
-            ids |= {job.id for _, scores in candidates.by_value for job in scores}
+            ids |= set(candidates.ids)
         return frozenset(ids)
 
     def _candidates(self, instance: MethodInstance) -> Candidates | None:
@@ -231,7 +232,11 @@ class _Planner:
             if not jobs:
                 return None
             by_value.append((value, jobs))
-        return Candidates(tuple(by_value))
+        if best.better is not Better.HUMAN:
+            return Candidates(tuple(by_value))
+        scores = self.human[best.stage, instance.model].scores
+        human = next((job for job in scores if isinstance(job, ScoreHuman)), None)
+        return None if human is None else Candidates(tuple(by_value), human)
 
     def _add_jobs(self, stage: str, jobs: Sequence[JobSpec[Any]]) -> None:
         for job in jobs:

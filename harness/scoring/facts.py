@@ -10,9 +10,6 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bat.errors import InvalidInputError
-from bat.suggestions import did_you_mean
-
 
 class Better(StrEnum):
     """Which values of a score are better."""
@@ -34,6 +31,11 @@ class Facts:
     better: Better | None
     low: float = 0.0
     high: float = math.inf
+
+    @property
+    def of_human_text(self) -> bool:
+        """Whether human text may have the score, too; it is not compared with itself, and not sampled."""
+        return self is _UNKNOWN or self.family not in (None, "support", "sampling")
 
 
 def _facts(
@@ -77,12 +79,3 @@ _UNKNOWN = Facts(None, None)
 def facts_of(name: str) -> Facts:
     """What is known about a score; nothing but that it is not negative for one of a plug-in."""
     return SCORES.get(name, _UNKNOWN)
-
-
-def check_score(name: str) -> str:
-    """Return the name of a score if it is a built-in one."""
-    if name not in SCORES:
-        raise InvalidInputError(
-            f"a score must be one of {', '.join(SCORES)}; got {name!r}.{did_you_mean(name, SCORES)}"
-        )
-    return name

@@ -73,7 +73,7 @@ def _module() -> ModuleType:
     """Our copy of mauve-text's module."""
     import faiss
 
-    class RememberingKmeans(faiss.Kmeans):  # type: ignore[misc]
+    class RememberingKmeans(faiss.Kmeans):
         """k-means that is also found under `_trained`."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:

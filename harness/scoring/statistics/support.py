@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bat.arrays import FloatArray, IntArray, SingleArray
+from bat.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Statistic, Whole
 from harness.scoring.texts import TextSet
@@ -42,9 +42,10 @@ class _Side:
     def __init__(self, vectors: FloatArray, blocks: IntArray) -> None:
         self.vectors, self.blocks = vectors, blocks
 
-    def kept(self, block_count: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    def kept(self, block_count: int) -> BoolArray:
         """Which vectors count: all of them, then without each block, [1 + blocks, n]."""
-        return self.blocks != np.arange(-1, block_count)[:, None]
+        kept: BoolArray = self.blocks != np.arange(-1, block_count)[:, None]
+        return kept
 
 
 def covered_share(points: _Side, cover: _Side, block_count: int) -> FloatArray:
