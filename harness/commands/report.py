@@ -120,7 +120,7 @@ def report(
     console = get_console()
     for sentence in written.left_out:
         console.print(sentence, soft_wrap=True, highlight=False)
-    _print_summary(console, made, leaderboard=len(written.runs) > 1)
+    _print_summary(console, made, leaderboard=every or len(written.runs) > 1)
     files = len(written.files)
     console.print(f"Report: {written.page} ({files} files)", soft_wrap=True, highlight=False)
     console.print(f"Database: {written.database}", soft_wrap=True, highlight=False)

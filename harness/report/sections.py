@@ -13,7 +13,7 @@ _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "",
         (
             *("compare", "comparison", "mauve-by-method", "leaderboard", "plane"),
-            *("spreads", "differences", "imported", "all-scores"),
+            *("distances", "spreads", "differences", "imported", "all-scores"),
         ),
     ),
     (

@@ -105,7 +105,7 @@ def _draw(curves: Sequence[Curve], diversity: Axis, quality: Axis, *, sized: boo
 
 def _draw_curve(axes: Axes, curve: Curve, look: style.Look) -> None:
     xs, ys = [point.diversity for point in curve.points], [point.quality for point in curve.points]
-    axes.plot(xs, ys, look.line, color=look.colour, linewidth=1.0, zorder=2)
+    axes.plot(xs, ys, linestyle=look.line, color=look.colour, linewidth=1.0, zorder=2)
     axes.scatter(
         xs,
         ys,

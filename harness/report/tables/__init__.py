@@ -3,6 +3,7 @@
 cells.py           numbers as text; labels.py: which results, under which names
 comparison.py      MAUVE by method and model
 differences.py     pairs: at equal rejection rates, or chosen by the user (comparing.py)
+distances.py       divergences on MAUVE's clusters, precision and recall
 leaderboard.py     settings of all runs ranked, ties shown as ties
 imported.py        imported texts against all others of the same prefixes
 statistics.py      other statistics of texts, beside human text
@@ -27,6 +28,7 @@ from harness.report.results import Sources
 from harness.report.tables import (
     comparison,
     differences,
+    distances,
     imported,
     leaderboard,
     lower_entropy,
@@ -48,6 +50,7 @@ Builder = Callable[[Sources], list[Table | Missing]]
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
     "leaderboard": leaderboard.leaderboard,
+    "distances": distances.distances,
     "all-scores": statistics.all_scores,
     "differences": differences.differences,
     "imported": imported.imported,

@@ -8,7 +8,7 @@ have follow: at best one more than the methods above it, at worst all methods le
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -25,7 +25,7 @@ from harness.report.tables.cells import (
     mauve_of,
     score_cell,
 )
-from harness.report.tables.labels import labels, shown, table_names
+from harness.report.tables.labels import labels, merged, shown, table_names
 from harness.scoring.differences import Difference
 from harness.scoring.estimates import OVER_PREFIXES
 
@@ -36,7 +36,7 @@ _BESIDE = ("precision", "recall")
 def leaderboard(sources: Sources) -> list[Table | Missing]:
     """A table for each model and set of prefixes with at least two scored settings."""
     groups: dict[tuple[str, str], list[Result]] = {}
-    for result in shown(sources.results):
+    for result in merged(shown(sources.results), _texts):
         if has_score(result, "mauve") and not math.isnan(mauve_of(result).value):
             groups.setdefault((result.model, result.prefix_set), []).append(result)
     ranked = [group for group in groups.values() if len(group) > 1]
@@ -50,6 +50,12 @@ def leaderboard(sources: Sources) -> list[Table | Missing]:
     ]
     names = table_names("leaderboard", titles)
     return [_table(name, title, group) for name, title, group in zip(names, titles, ranked, strict=True)]
+
+
+def _texts(result: Result) -> Hashable:
+    """What is ranked: a setting's texts, which two versions of the harness may have scored."""
+    jobs = tuple(job for seed in result.seeds for job in seed.generate_jobs)
+    return (result.model, result.method, result.setting, result.prefix_set, jobs)
 
 
 def _table(name: str, title: str, group: Sequence[Result]) -> Table:

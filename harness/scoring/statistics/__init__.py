@@ -40,6 +40,9 @@ STATISTICS: Registry[Family] = Registry(
 )
 STATISTIC_NAMES = tuple(STATISTICS.builtins)
 
+# Coherence needs vectors of prefixes, which nothing else does, so it is computed only if it is named.
+DEFAULT_STATISTICS = tuple(name for name in STATISTIC_NAMES if name != "coherence")
+
 
 def check_statistic(name: str) -> str:
     """Return the name of a statistic if there is one."""

@@ -9,6 +9,7 @@ import pytest
 
 from harness.config.expansion import MethodInstance, Setting
 from harness.report.parts import Missing, Table
+from harness.report.tables.distances import distances
 from harness.report.tables.leaderboard import holm, leaderboard, p_value, rank_intervals
 from harness.report.tables.selection import selection
 from harness.report.tables.tuning import tuning
@@ -65,6 +66,21 @@ def test_settings_of_all_runs_are_ranked_and_ties_are_ties() -> None:
     assert table.rows[0].cells[2].text == ""
     assert table.rows[2].cells[2].value == pytest.approx(-40.1)
     assert "for all 6 pairs" in table.caption
+
+
+def test_texts_that_were_scored_twice_are_ranked_once() -> None:
+    methods = [{"rule": "nucleus", "parameter": NUCLEUS}]
+    results = make_results(sweep(name="new", methods=methods), sweep(name="old", methods=methods))
+    again = [
+        replace(
+            result, seeds=tuple(replace(seed, score_job=f"older-{seed.score_job}") for seed in result.seeds)
+        )
+        if result.run == "old"
+        else result
+        for result in results.results
+    ]
+    table = only(leaderboard(make_sources(replace(results, results=tuple(again)))))
+    assert [row.label for row in table.rows] == [f"new and old: nucleus={value}" for value in NUCLEUS]
 
 
 def test_one_setting_has_no_rank() -> None:
@@ -139,3 +155,20 @@ def test_a_parameter_may_be_chosen_by_any_score(best: dict[str, str], chosen: st
     assert cell.how.startswith(words)
     note = f"The candidates of nucleus are shown with {best['metric']}, which they are chosen by."
     assert note in table.notes
+
+
+def test_distances_from_human_text_and_what_older_versions_lack() -> None:
+    methods = [{"rule": "nucleus", "parameter": [0.5, 0.9]}]
+    assert distances(make_sources(make_results(sweep(methods=methods)))) == []
+    scores = {**STATISTICS, "mauve-star": 0.95, "kl-human": 0.2, "precision": 0.8, "recall": 0.4}
+    results = make_results(sweep(methods=methods), statistics=scores)
+    table = only(distances(make_sources(results)))
+    assert table.columns == ("method", "MAUVE", "mauve-star", "kl-human", "precision", "recall")
+    assert table.rows[0].cells[2].text.startswith("0.200 [")
+    assert table.notes == ()
+    first, second = results.results
+    older = replace(first.seeds[0], scores={"mauve": first.seeds[0].scores["mauve"]})
+    mixed = replace(results, results=(replace(first, seeds=(older,)), second))
+    table = only(distances(make_sources(mixed)))
+    assert [cell.text for cell in table.rows[0].cells[1:]] == [""] * 4
+    assert table.notes[0].startswith("Not all of these scores exist for nucleus=0.5: an older version")

@@ -61,7 +61,7 @@ def with_traces(token_ids: list[list[int]], places: list[int] | None = None) -> 
 
 
 def test_the_families_are_those_a_sweep_can_name() -> None:
-    assert set(NAMES) == set(STATISTIC_NAMES) == set(experiment.Scoring().statistics)
+    assert set(NAMES) == set(STATISTIC_NAMES) == {*experiment.Scoring().statistics, "coherence"}
     families = {name: family for family, names in NAMES.items() for name in names}
     assert families == {name: facts.family for name, facts in SCORES.items() if facts.family is not None}
 
