@@ -9,9 +9,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic as _intrinsic
+
+from bat._compiling import njit
 
 cgutils: Any = _cgutils  # untyped
 intrinsic: Any = _intrinsic  # its own type takes no account of the first argument, which callers leave out

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from bat import _wheel
+from bat._compiling import njit
 from bat._machine import seconds, take_number
 from bat.acceptance import Acceptance
 from bat.arrays import FloatArray, IntArray
-from bat.solvers._context import prepare
+from bat.solvers._context import prepare_core
 from bat.solvers._solve import LAST_RESORT, Question, solve
 
 _THRESHOLD, _CERTIFIED = int(Acceptance.THRESHOLD), int(Acceptance.CERTIFIED)
@@ -99,7 +99,7 @@ def _settle(pending, row, question, wanted, space, solves, resumed):  # type: ig
     sums = _wheel.block_sums(probs)
     for q in range(pending.rejections[row]):
         _wheel.remove(probs, sums, removed, q, removed[q])
-    context = prepare(pending.rows, probs, wanted if solves else 1)
+    context = prepare_core(pending.rows, probs, wanted if solves else 1)
     while pending.candidates[row] >= 0:
         token = pending.candidates[row]
         # 1. bounds on its critical threshold, unless none are needed

@@ -8,8 +8,8 @@ a polynomial, which the compiler turns into vector instructions.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import take_number
 
 BLOCK = 1024

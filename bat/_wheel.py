@@ -7,8 +7,8 @@ and removing a token changes one block.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import take_number
 from bat._softmax import peak_of_row, softmax_row
 from bat.arrays import FloatArray

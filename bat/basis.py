@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from bat.arrays import FloatArray
 from bat.errors import InvalidInputError
-from bat.validation import is_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -151,6 +150,8 @@ def _rows_from_vectors(vectors: FloatArray) -> FloatArray:
 
 
 def _check_shape(weight: Weight) -> None:
+    from bat.validation import is_tensor  # imports numba, which a driver does without
+
     if not is_tensor(weight) and not isinstance(weight, np.ndarray):
         kind = type(weight).__name__
         raise InvalidInputError(f"weight must be a torch tensor or a numpy array; got {kind}.")

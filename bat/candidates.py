@@ -103,9 +103,9 @@ def find_candidates(
     undecided = np.empty(0, np.int64)
     if rows.shape[0] > 1 and open_tokens.size:
         certified = solver if isinstance(solver, CertifiedSolver) else CertifiedSolver()
-        context = certified.prepare(rows, p)  # what spreading reads, whoever solves
-        prepared = context if solver is certified else solver.prepare(rows, p)
-        left = open_tokens[spreading.upper_bounds(context, open_tokens) > tau]
+        shared = certified.prepare(rows, p)  # what spreading reads, whoever solves
+        prepared = shared if solver is certified else solver.prepare(rows, p)
+        left = open_tokens[spreading.upper_bounds(shared.core, open_tokens) > tau]
         rejected = open_tokens.size - left.size
         # Most likely first: if the budget ends, what is left undecided carries the least mass.
         left = left[np.argsort(-p[left], kind="stable")]

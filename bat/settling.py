@@ -85,8 +85,7 @@ def _decide(rows: FloatArray, proposals: Proposals, solver: Solver, threads: int
     def bounds(row: int, space: Workspace) -> tuple[Answer, Workspace]:
         tau, probs = float(pending.thresholds[row]), pending.probs[row]
         if ours is not None:
-            context = ours.prepare(rows, probs)
-            return finish(context, question._replace(threshold=tau), LAST_RESORT, space)
+            return finish(ours.prepare(rows, probs), question._replace(threshold=tau), LAST_RESORT, space)
         if row not in prepared:
             prepared[row] = solver.prepare(rows, probs)
         program = Program(rows, probs, int(pending.candidates[row]))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
-from workers.requests import Answer, FeaturizeRequest, GenerateRequest, Request
-from workers.worker import Worker
+from workers.requests import Answer, FeaturizeRequest, GenerateRequest, Request, Worker
 
 WORKERS = 64
 WORDS = ("the", "mayor", "said", "a", "new", "bridge", "over", "river", "would", "open", "if", "funds")

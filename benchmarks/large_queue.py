@@ -26,16 +26,14 @@ from benchmarks.record import Figure, figures_of, write_figures
 from harness.config import load_config
 from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
-from harness.driver.enqueue import enqueue
-from harness.driver.inputs import SweepInputs
 from harness.driver.pool import Outcome
 from harness.driver.stopping import Stop
-from harness.jobs import FeaturizeGenerated, Generate, JobSpec
-from harness.jobs.rows import FeatureRows, Rows
+from harness.jobs import FeatureRows, FeaturizeGenerated, Generate, JobSpec, Rows
 from harness.planning.finished import find_start
-from harness.planning.materials import Materials
+from harness.planning.materials import Materials, SweepInputs
+from harness.planning.planner import enqueue
 from harness.store import Lease, Store, open_store
-from workers.worker import Worker
+from workers.requests import Worker
 
 SIZES = (20_000, 200_000)
 DATABASES = ("sqlite", "postgresql")

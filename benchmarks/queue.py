@@ -14,13 +14,12 @@ from benchmarks.instant_pool import WORKERS, InstantPool, write_corpus
 from benchmarks.record import Figure, seconds_each
 from harness.config import parse_config
 from harness.driver.driver import Driver
-from harness.driver.enqueue import add_prefixes
 from harness.driver.pool import REQUESTS_PER_WORKER
 from harness.jobs import JobKind
 from harness.planning import planner
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
-from harness.planning.planner import Plan
+from harness.planning.planner import Plan, add_prefixes
 from harness.store import open_store
 
 JOBS = 5000

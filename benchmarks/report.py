@@ -20,8 +20,7 @@ from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, Vacancy
 from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.store import open_store
-from workers.requests import Request
-from workers.worker import Worker
+from workers.requests import Request, Worker
 
 PREFIXES = 2100  # texts end after about 130 tokens
 TOKENS = 250  # per text at most

@@ -1,8 +1,8 @@
 """A driver under fire for minutes: a worker is killed every few seconds, again and again.
 
 Rounds of a small sweep run one after another in one process, on worker processes that are really killed.
-After each round the results are compared with those of an undisturbed run. The memory of the driver must stay
-flat.
+After each round the results are compared with those of an undisturbed run. This process only drives: models
+run in others, so its memory is a driver's, which must stay flat.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from harness.planning.finished import stored_identity
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
 from tests.harness.driver.processes import ProcessPool
-from tests.harness.driver.sweeps import LocalPool
 
 MODEL = "fake:v=300,d=8"
 SLOW_MODEL = f"{MODEL},slow=0.005"  # the same model by name and weights, so that kills hit jobs at work
@@ -53,7 +52,7 @@ def measure(minutes: float, say: Callable[[str], None]) -> Iterator[Figure]:
         while not watch.is_over:
             watch.round += 1
             disturbed = _run(Path(name), _sweep(corpus, SLOW_MODEL, watch.round), watch.start_pool, watch)
-            calm = _run(Path(name), _sweep(corpus, MODEL, watch.round), LocalPool, None)
+            calm = _run(Path(name), _sweep(corpus, MODEL, watch.round), lambda: ProcessPool(1), None)
             watch.equal += disturbed == calm
             watch.settle()
     group = f"soak, {watch.elapsed / 60:.1f} minutes, a worker killed every {SECONDS_BETWEEN_KILLS:g} s"

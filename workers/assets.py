@@ -22,13 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import FileLock
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bat.basis import CACHE_VARIABLE
 from bat.errors import BatError
-from workers.pretrained import quietly, read_weights
 
 # Raised whenever the folder that the conversion writes would come out different.
 _CONVERSION_VERSION = 1
@@ -144,6 +141,11 @@ def convert_gguf(gguf_file: Path, folder: Path) -> None:
             f"Reading {gguf_file.name} needs the package {' and '.join(missing)}. "
             "Install it with: make setup, or: python -m pip install 'bat-harness[gguf]'"
         )
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from workers.pretrained import quietly, read_weights
+
     # The reader draws a bar of its own that no setting of transformers turns off.
     with quietly(), contextlib.redirect_stderr(io.StringIO()):
         location: dict[str, Any] = {

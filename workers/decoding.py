@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from transformers import PreTrainedModel
 
 from bat.arrays import FloatArray, IntArray
 from bat.drafts import Draft, begin
 from bat.lanes import lane_of
 from bat.proposals import Proposals
 from bat.rules import Rule
-from workers.kv_cache import make_cache
 from workers.time_use import Clock
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class Decoder(Protocol):
@@ -30,6 +31,8 @@ class ModelDecoder:
     """The decoder of a real model, with its own keys and values."""
 
     def __init__(self, model: PreTrainedModel, token_ids: IntArray, steps: int, clock: Clock) -> None:
+        from workers.kv_cache import make_cache  # imports transformers
+
         self.model, self.clock = model, clock
         self.lane = lane_of(model.device)
         self.inputs = self.lane.send(token_ids)  # [rows, length]

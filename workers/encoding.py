@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from transformers import BatchEncoding, PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 # English text has 4 to 5 characters a token. Texts with more are read again, twice as far.
 _CHARACTERS_PER_TOKEN = 6

@@ -18,15 +18,16 @@ import math
 import os
 import time
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from bat.errors import InvalidInputError
 from bat.suggestions import did_you_mean
+
+if TYPE_CHECKING:  # imported where a model is made, since names are parsed without
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 PREFIX = "fake:"
 END_OF_TEXT = "<|endoftext|>"
@@ -65,13 +66,19 @@ class Recipe:
 
     def build(self, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
         """Make the model and its tokenizer; the same name always gives the same bits."""
-        return _make_model(self, dtype), _make_tokenizer(self.v)
+        return _make_model(self, dtype), self.build_tokenizer()
+
+    def build_tokenizer(self) -> PreTrainedTokenizerFast:
+        """Make the tokenizer alone, which depends on the vocabulary only."""
+        return _make_tokenizer(self.v)
 
     def misbehave(self, model: PreTrainedModel) -> None:
         """From the next forward pass of the model on, be slow and fail as asked."""
         orders = (self.fail_at, self.crash_at, self.lost_at, self.oom_above)
         if self.slow == 0.0 and all(order is None for order in orders):
             return
+        import torch
+
         passes = 0
 
         def before_pass(_: torch.nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -149,6 +156,9 @@ def _read_number(key: str, text: str, name: str) -> int | float:
 
 
 def _make_model(fake: Recipe, dtype: torch.dtype) -> PreTrainedModel:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     config = LlamaConfig(
         vocab_size=fake.v,
         hidden_size=fake.d,
@@ -181,6 +191,9 @@ def _make_model(fake: Recipe, dtype: torch.dtype) -> PreTrainedModel:
 
 def _make_tokenizer(size: int) -> PreTrainedTokenizerFast:
     """A tokenizer of bytes, which can spell any text exactly, and made-up words, which only models write."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
     tokens = [*_byte_characters(), END_OF_TEXT, *(_word(index) for index in range(size - _END_TOKEN - 1))]
     inner = Tokenizer(models.BPE({token: index for index, token in enumerate(tokens)}, merges=[]))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -196,6 +209,8 @@ def _make_tokenizer(size: int) -> PreTrainedTokenizerFast:
 
 def _byte_characters() -> list[str]:
     """The characters that stand for the 256 bytes in byte-level vocabularies."""
+    from tokenizers import pre_tokenizers
+
     return sorted(pre_tokenizers.ByteLevel.alphabet())
 
 

@@ -25,17 +25,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from transformers import PreTrainedModel
 
 from bat.arrays import SingleArray
 from bat.errors import BatError, InvalidInputError
 from workers.assets import cache_folder
 from workers.encoding import encode_openings
-from workers.models import LanguageModel, ModelInfo
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from workers.models import LanguageModel, ModelInfo
 
 TokenIds = tuple[int, ...]
 
@@ -100,6 +102,8 @@ def featurize(
 
 def _read(model: PreTrainedModel, batch: Sequence[TokenIds], layer: int) -> SingleArray:
     """Return the state of each text at its last token, [batch, d]."""
+    import torch
+
     # Padding stands on the right, where a causal model cannot see it from any token of the text.
     lengths = [len(ids) for ids in batch]
     token_ids = torch.zeros((len(batch), max(lengths)), dtype=torch.long)

@@ -11,10 +11,11 @@ import json
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import PreTrainedTokenizerBase
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedTokenizerBase
 
 _LENGTH = 32  # hexadecimal digits kept of a SHA-256
 
@@ -52,6 +53,8 @@ def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 def _digest(tensor: torch.Tensor) -> bytes:
+    import torch
+
     # numpy has no bfloat16, but it has bytes.
     flat = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     return hashlib.sha256(flat.numpy().data).digest()

@@ -14,76 +14,24 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 
 import numpy as np
 import torch
 
-from bat.acceptance import check_fallback
-from bat.arguments import require_integers
-from bat.arrays import IdArray, IntArray
+from bat.arrays import IntArray
 from bat.errors import InvalidInputError
 from bat.random import Key
-from bat.rules import Rule, check_rule
-from bat.solvers import check_solver
 from workers.decoding import Decoder, ModelDecoder
 from workers.devices import check_batches_in_flight
 from workers.encoding import decode_continuation
+from workers.generation_record import Generation as Generation
+from workers.generation_record import GenerationSettings as GenerationSettings
+from workers.generation_record import StopReason as StopReason
 from workers.in_flight import Batch, fly
 from workers.models import LanguageModel
 from workers.prompts import Opening, as_openings
 from workers.time_use import Clock
-from workers.traces import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationSettings:
-    """Everything a generation depends on beside the model and the prefix."""
-
-    rule: Rule
-    constraints: int = 20  # of the basis; plain rules do without
-    max_tokens: int = 256
-    max_tries: int = 10
-    fallback: str = "greedy"
-    solver: str = "certified"
-    seed: int = 0
-    run: str = ""  # with the seed, prefix and sample, the address of the random numbers
-    sample: int = 0
-    batch_size: int = 64
-
-    def __post_init__(self) -> None:
-        check_rule(self.rule)
-        least = {"constraints": 0, "max_tokens": 1, "max_tries": 1, "seed": 0, "sample": 0, "batch_size": 1}
-        require_integers(**{name: (getattr(self, name), value) for name, value in least.items()})
-        check_fallback(self.fallback)
-        check_solver(self.solver)
-
-
-class StopReason(StrEnum):
-    """Why a text ended where it did."""
-
-    END = "end"  # the model wrote an end-of-text token, which is the last of the token ids
-    LENGTH = "length"  # max_tokens
-    CONTEXT = "context"  # the model's context is full
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Generation:
-    """One continuation. The random numbers behind it are addressed by `key` and the step."""
-
-    prefix_id: str
-    key: Key
-    text: str
-    stop_reason: StopReason
-    trace: Trace  # a row for each token
-    solver_seconds: float
-
-    @property
-    def token_ids(self) -> IdArray:
-        return self.trace.token_ids
-
 
 # Makes the decoder of a batch: from its token ids [rows, length] and the number of steps.
 MakeDecoder = Callable[[IntArray, int], Decoder]

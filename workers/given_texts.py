@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from bat.arguments import counted
 from bat.errors import InvalidInputError
@@ -19,11 +19,13 @@ from bat.random import Key
 from workers.corpora import Corpus, DocumentCounts, document_id, split_of
 from workers.corpora.tables import Row, check_unique, read_table
 from workers.encoding import decode_continuation, encode, encode_openings, leading_ids
-from workers.generation import Generation, StopReason
+from workers.generation_record import Generation, StopReason
 from workers.prefixes import Prefix, PrefixSet
-from workers.requests import ModelTask
+from workers.requests import ModelTask, Worker
 from workers.traces import Trace
-from workers.worker import Worker
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def without_prefix(prefix: str, text: str) -> str:

@@ -2,6 +2,8 @@
 
 The fingerprint of a model takes all of its weights: seconds for a small model, minutes for a large one. So a
 card is kept in the cache folder for the files as they are (paths, sizes, times), or for a commit of the hub.
+That of a fake model is kept for the code that makes it: otherwise it would be the only thing for which a
+driver imports torch.
 """
 
 from __future__ import annotations
@@ -11,18 +13,23 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from transformers import PreTrainedTokenizerBase
-
-from workers import models, pretrained
+from workers import fake_model, models, pretrained
 from workers.assets import cache_folder
+from workers.fingerprints import tokenizer_fingerprint
 from workers.local_files import find_model_files, find_signature
-from workers.models import ModelInfo
+from workers.model_info import ModelInfo
 
-Card = tuple[ModelInfo, PreTrainedTokenizerBase]
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Card: TypeAlias = "tuple[ModelInfo, PreTrainedTokenizerBase]"
 
 
 def load_card(name: str, dtype: str = "float32", revision: str | None = None) -> Card:
@@ -30,13 +37,19 @@ def load_card(name: str, dtype: str = "float32", revision: str | None = None) ->
 
     The model is checked when its weights are read; errors are those of `workers.models.load`.
     """
-    if models.is_fake(name):  # made in no time
-        return _from_weights(name, dtype, revision)
-    source, commit = models.find_source(name, revision)
-    files = commit or find_signature(find_model_files(Path(source)))
+    read_tokenizer: Callable[[str], PreTrainedTokenizerBase]
+    if models.is_fake(name):
+        models.check_no_revision(name, revision)
+        recipe = fake_model.parse(name)
+        files: str | None = hashlib.sha256(Path(fake_model.__file__).read_bytes()).hexdigest()
+        known_as, read_tokenizer = str(recipe), lambda _: recipe.build_tokenizer()
+    else:
+        source, commit = models.find_source(name, revision)
+        files = commit or find_signature(find_model_files(Path(source)))
+        known_as, read_tokenizer = name, partial(_read_tokenizer, source, commit)
     if files is None:  # they changed a moment ago, and may change again
         return _from_weights(name, dtype, revision)
-    remembered = _card_file(name, dtype, files)
+    remembered = _card_file(known_as, dtype, files)
     try:
         values = json.loads(remembered.read_text(encoding="utf-8"))
         info = ModelInfo(**{**values, "end_tokens": tuple(values["end_tokens"])})
@@ -44,7 +57,19 @@ def load_card(name: str, dtype: str = "float32", revision: str | None = None) ->
         card = _from_weights(name, dtype, revision)
         _remember(remembered, card[0])
         return card
-    return info, pretrained.read_tokenizer(source, commit)
+    return info, read_tokenizer(info.tokenizer_fingerprint)
+
+
+def _read_tokenizer(source: str, commit: str | None, fingerprint: str) -> PreTrainedTokenizerBase:
+    """Read the tokenizer of this fingerprint, if possible without what chooses its class, which takes torch.
+
+    Most tokenizers are all in their tokenizer.json; the fingerprint shows whether this one is.
+    """
+    with contextlib.suppress(Exception):  # what is wrong with it, the other way says in words
+        tokenizer = pretrained.read_tokenizer_file(source, commit)
+        if tokenizer_fingerprint(tokenizer) == fingerprint:
+            return tokenizer
+    return pretrained.read_tokenizer(source, commit)
 
 
 def _from_weights(name: str, dtype: str, revision: str | None) -> Card:

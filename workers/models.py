@@ -9,57 +9,28 @@ openai-community/gpt2   anything else is looked for on the model hub
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from bat.basis import Basis
 from bat.errors import BatError, InvalidInputError
 from bat.suggestions import did_you_mean
 from workers import fake_model, pretrained
 from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, prepare_model, report_on_stderr
-from workers.devices import resolve_device, resolve_dtype
 from workers.fingerprints import tokenizer_fingerprint, weight_fingerprint
 from workers.local_files import is_model_path
-from workers.output_layer import check_output_layer, get_output_matrix
+from workers.model_info import UNLIMITED_CONTEXT as UNLIMITED_CONTEXT
+from workers.model_info import ModelInfo as ModelInfo
+
+if TYPE_CHECKING:  # torch and transformers are imported to load a model: a driver only asks what it is
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 EMBEDDED_MODELS: dict[str, EmbeddedAsset] = {"smollm2-135m": DEMO_MODEL}
 
-# The context length of a model whose configuration states none, such as a recurrent one.
-UNLIMITED_CONTEXT = sys.maxsize
-
 # Ends a document in the training text of many models whose tokenizer names a chat token as the end.
 _DOCUMENT_END = "<|endoftext|>"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """What a model is, in plain values: goes into job identities and messages."""
-
-    name: str
-    revision: str | None  # the hub's commit, or the converted folder; None when there is nothing to tell
-    device: str
-    dtype: str
-    vocabulary_size: int  # rows of the output matrix, of which some may be padding
-    hidden_size: int
-    context_length: int  # tokens, or UNLIMITED_CONTEXT
-    tokenizer_fingerprint: str
-    weight_fingerprint: str
-    end_tokens: tuple[int, ...]  # ids that end a text, ascending
-
-    def __str__(self) -> str:
-        """One line for people."""
-        limited = self.context_length != UNLIMITED_CONTEXT
-        context = f"{self.context_length:,}" if limited else "unlimited"
-        return (
-            f"{self.name}{f' at {self.revision}' if self.revision else ''}: "
-            f"vocabulary {self.vocabulary_size:,}, hidden size {self.hidden_size:,}, "
-            f"context {context}, {self.dtype} on {self.device}, "
-            f"tokenizer {self.tokenizer_fingerprint}, weights {self.weight_fingerprint}"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +45,8 @@ class LanguageModel:
     def basis(self, constraints: int = 20) -> Basis:
         """The first singular vectors of the output matrix, kept in memory and in the cache folder."""
         if constraints not in self._bases:
+            from workers.output_layer import get_output_matrix
+
             weight = get_output_matrix(self.model, self.info.name)
             # A fake model's basis takes no time to make and is not worth a file.
             cache = None if self.info.name.startswith(fake_model.PREFIX) else cache_folder()
@@ -93,12 +66,15 @@ def load(
     `device` is cpu, cuda, cuda:N, mps, or auto (cuda where there is one, else cpu); `dtype` is float32,
     bfloat16 or float16; `revision` is a branch, tag or commit, for models of the hub alone.
     """
+    from workers.devices import resolve_device, resolve_dtype
+    from workers.output_layer import check_output_layer, get_output_matrix
+
     device, number_type = resolve_device(device), resolve_dtype(dtype)
     recipe = fake_model.parse(name) if is_fake(name) else None
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     if recipe is not None:
-        _check_no_revision(name, revision)
+        check_no_revision(name, revision)
         name = str(recipe)
         model, tokenizer = recipe.build(number_type)
     else:
@@ -144,7 +120,7 @@ def _read(
 def find_source(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where a model that is not fake is read from: a folder, or a name on the hub with a commit."""
     if name in EMBEDDED_MODELS or is_model_path(name):
-        _check_no_revision(name, revision)
+        check_no_revision(name, revision)
         return str(_model_folder(name)), None
     return name, _fetch_commit(name, revision)
 
@@ -154,7 +130,8 @@ def is_fake(name: str) -> bool:
     return name.startswith(fake_model.PREFIX) or name == "fake"
 
 
-def _check_no_revision(name: str, revision: str | None) -> None:
+def check_no_revision(name: str, revision: str | None) -> None:
+    """Raise if a revision is asked of a model that has none."""
     if revision is not None:
         raise InvalidInputError(
             f"A revision can be asked of hub models only; got {revision!r} for {name!r}. Leave it out."

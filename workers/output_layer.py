@@ -10,13 +10,15 @@ Configurations name such things in many ways, so nothing is read from them: a ti
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
-from transformers import PreTrainedModel
 
 from bat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 # How far, relative to the largest logit of a row, rounding may move a logit. float32 leaves room for the
 # 10-bit products (TF32) some GPUs use; the others for a few roundings to their own precision.

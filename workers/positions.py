@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from transformers import PreTrainedTokenizerBase
 
 from bat.arguments import counted
 from bat.arrays import IntArray
@@ -21,6 +21,9 @@ from bat.errors import InvalidInputError
 from bat.random import Key, uniforms
 from workers.corpora import Corpus
 from workers.encoding import encode_openings, leading_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # The paper conditions on prefixes of 35 tokens; shorter ones say little about a rule.
 MIN_CONTEXT_TOKENS = 35

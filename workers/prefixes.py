@@ -8,13 +8,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from bat.arguments import counted, require_integers
 from bat.errors import InvalidInputError
 from workers.corpora import Corpus, Document, DocumentCounts, DocumentReader, Split
 from workers.encoding import encode_openings, leading_ids
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # "We generate completions for 5000 35-token prefixes taken from the Open Web Text" (the paper, section 5).
 PAPER_PREFIXES = 5000

@@ -1,6 +1,7 @@
 """The loaders of transformers and the hub, kept quiet, with errors that are one sentence.
 
-Nothing here ever runs code that comes with a model: ``trust_remote_code`` is never set.
+Nothing here ever runs code that comes with a model: ``trust_remote_code`` is never set. The libraries take
+seconds to import, so each function imports what it needs.
 """
 
 from __future__ import annotations
@@ -9,24 +10,13 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Iterator
-from typing import Any
-
-import torch
-from huggingface_hub import errors as hub_errors
-from huggingface_hub import hf_hub_download
-from huggingface_hub.utils import logging as hub_logging
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.utils import logging as transformers_logging
+from typing import TYPE_CHECKING, Any
 
 from bat.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 _LONGEST_REASON = 240  # characters of a library's own message that are passed on
 
@@ -34,6 +24,9 @@ _LONGEST_REASON = 240  # characters of a library's own message that are passed o
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
     """Keep bars, notices and warnings of the libraries from mixing with our own output."""
+    from huggingface_hub.utils import logging as hub_logging
+    from transformers.utils import logging as transformers_logging
+
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_level = transformers_logging.get_verbosity()
     hub_level = hub_logging.get_verbosity()
@@ -62,6 +55,8 @@ def fetch_commit(name: str, revision: str | None) -> str:
 
     Raises the errors of the hub's own library; `describe_hub_error` puts them into words.
     """
+    from huggingface_hub import hf_hub_download
+
     with quietly():
         config_file = hf_hub_download(name, "config.json", revision=revision)
     # The cache keeps each file under its commit: .../snapshots/<commit>/config.json.
@@ -70,6 +65,8 @@ def fetch_commit(name: str, revision: str | None) -> str:
 
 def describe_hub_error(error: Exception, revision: str | None) -> str:
     """Say in half a sentence why the hub's library did not give a model."""
+    from huggingface_hub import errors as hub_errors
+
     match error:
         case hub_errors.HFValidationError():
             return "it is not a name a hub model can have"
@@ -107,6 +104,8 @@ def read_pretrained(
 
 def read_tokenizer(source: str, commit: str | None = None) -> PreTrainedTokenizerBase:
     """Read a tokenizer alone from a folder, or from the hub at a commit."""
+    from transformers import AutoTokenizer
+
     with quietly():
         try:
             tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(**_location(source, commit))
@@ -115,6 +114,20 @@ def read_tokenizer(source: str, commit: str | None = None) -> PreTrainedTokenize
                 f"The tokenizer of {source!r} could not be loaded: {first_sentence(error)}. "
                 "Put the tokenizer's files beside the weights."
             ) from error
+    return tokenizer
+
+
+def read_tokenizer_file(source: str, commit: str | None = None) -> PreTrainedTokenizerBase:
+    """Read a tokenizer by its tokenizer.json alone, whatever class its model has one of.
+
+    Raises the errors of transformers.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    with quietly():
+        tokenizer: PreTrainedTokenizerBase = PreTrainedTokenizerFast.from_pretrained(
+            **_location(source, commit)
+        )
     return tokenizer
 
 
@@ -129,6 +142,8 @@ def _location(source: str, commit: str | None) -> dict[str, Any]:
 
 def read_weights(source: str, **settings: Any) -> PreTrainedModel:
     """Call the loader of transformers with these settings, and raise unless it found every weight."""
+    from transformers import AutoModelForCausalLM
+
     read: Any = AutoModelForCausalLM.from_pretrained(**settings, output_loading_info=True)
     model: PreTrainedModel = read[0]
     report: dict[str, Any] = read[1]
@@ -143,6 +158,8 @@ def read_weights(source: str, **settings: Any) -> PreTrainedModel:
 
 
 def _read_config(source: str, location: dict[str, Any]) -> PreTrainedConfig:
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig
+
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(**location)
     except Exception as error:

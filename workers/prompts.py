@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Protocol
 
 from bat.errors import InvalidInputError
 from workers.corpora.documents import document_id
 from workers.encoding import encode
 from workers.prefixes import Prefix
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class Opening(Protocol):

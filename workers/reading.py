@@ -9,16 +9,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from transformers import PreTrainedModel
 
 from bat.arrays import IntArray, SingleArray
 from bat.errors import InvalidInputError
-from workers.models import LanguageModel, ModelInfo
 from workers.positions import Positions, TokenizedDocument, index_by_id
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from workers.models import LanguageModel, ModelInfo
 
 DOCUMENTS_PER_BATCH = 8
 
@@ -101,6 +103,8 @@ def _check_fit(info: ModelInfo, readings: Sequence[_Reading]) -> None:
 
 def _read_batch(model: PreTrainedModel, batch: Sequence[_Reading]) -> SingleArray:
     """Return the logits before every token asked about, [positions of the batch, v]."""
+    import torch
+
     # The logits for token t come out at t - 1, so no document's last token needs to go in. Padding stands on
     # the right, where a causal model cannot see it from any position that is read.
     width = len(batch[-1].token_ids) - 1

@@ -1,11 +1,14 @@
-"""What a worker is asked for and what it answers: plain records that cross process borders.
+"""A worker, what it is asked for and what it answers: plain records that cross process borders.
 
 A request says everything that a result depends on, and how a worker does it. Answers carry numpy arrays and
-text, never tensors.
+text, never tensors. The driver makes requests, too, so what runs a model is imported only to run one.
 """
 
 from __future__ import annotations
 
+import os
+import socket
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -13,18 +16,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from bat.errors import InvalidInputError
 from workers.features import CACHE_FOLDER, DEFAULT_MAX_TOKENS, featurize
-from workers.generation import Generation, GenerationSettings, generate
-from workers.measurement import measure
+from workers.generation_record import Generation, GenerationSettings
 from workers.measurement_record import Measurement
-from workers.models import ModelInfo
+from workers.model_info import ModelInfo
 from workers.positions import Positions, TokenizedDocument
 from workers.prefixes import Prefix
 from workers.reading import DOCUMENTS_PER_BATCH
-from workers.time_use import TimeUse
+from workers.time_use import Clock, TimeUse
 
 if TYPE_CHECKING:
-    from workers.worker import Worker
+    from workers.models import LanguageModel
 
 Value = TypeVar("Value")
 
@@ -70,6 +73,8 @@ class GenerateRequest(ModelTask[list[Generation]]):
     settings: GenerationSettings
 
     def run(self, worker: Worker) -> list[Generation]:
+        from workers.generation import generate
+
         return generate(
             worker.load(self.model),
             self.prefixes,
@@ -91,6 +96,8 @@ class MeasureRequest(ModelTask[Measurement]):
     batch_size: int = DOCUMENTS_PER_BATCH
 
     def run(self, worker: Worker) -> Measurement:
+        from workers.measurement import measure
+
         return measure(
             worker.load(self.model),
             self.documents,
@@ -130,3 +137,52 @@ class Answer(Generic[Value]):
     seconds: float
     value: Value
     time_use: TimeUse | None = None  # what the seconds were spent on, of a request that generates or measures
+
+
+class Worker:
+    """Holds a model and answers one request after another, anywhere; `workers.actors` gives it to Ray.
+
+    It loads a model when it is first asked for and keeps it until another one is.
+    """
+
+    def __init__(
+        self, device: str = "auto", threads: int | None = None, batches_in_flight: int | None = None
+    ) -> None:
+        self.device = device
+        self.threads = threads
+        self.batches_in_flight = batches_in_flight
+        self.clock = Clock()  # of the request that is being answered
+        # Only a worker needs these, and when it starts, not with its first request.
+        import torch
+
+        from workers import models
+
+        self._models = models
+        if threads is not None:
+            # Products may be summed in another order by another number of threads: fixed, results are too.
+            torch.set_num_threads(threads)
+        self._loaded: tuple[ModelRequest, LanguageModel] | None = None
+
+    def location(self) -> str:
+        """Where this worker runs: its machine and process."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
+    def load(self, request: ModelRequest) -> LanguageModel:
+        """The model asked for, from memory if it is the one that is loaded."""
+        if self._loaded is None or self._loaded[0] != request:
+            self._loaded = None  # before the next one is loaded: two may not fit
+            model = self._models.load(request.name, self.device, request.dtype, request.revision)
+            self._loaded = (request, model)
+        return self._loaded[1]
+
+    def answer(self, request: Request[Value]) -> Answer[Value]:
+        """Do what is asked."""
+        if not isinstance(request, Request):
+            raise InvalidInputError(f"a worker answers requests (see workers.requests); got {request!r}.")
+        needed = request.model_request
+        info = None if needed is None else self.load(needed).info
+        self.clock = Clock()
+        began = time.perf_counter()
+        value = request.run(self)
+        seconds = time.perf_counter() - began
+        return Answer(info, seconds, value, self.clock.read(seconds))

@@ -7,7 +7,8 @@ few hundred tokens of a vocabulary as a rule. The answers are those of a full so
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bat._compiling import njit
 
 _SHIFT = 50  # what is left of a nonnegative float64: 11 bits of exponent and two of mantissa
 _BINS = 1 << 13

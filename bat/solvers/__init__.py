@@ -28,6 +28,9 @@ SOLVERS: Registry[type[Solver]] = Registry(
     requirement="must be a class with the methods prepare and solve of bat.program.Solver",
 )
 SOLVER_NAMES = tuple(SOLVERS.builtins)
+# Increased when a built-in solver's decisions come with other efforts than before. Here rather than at the
+# class, because whoever plans jobs must not wait for a solver to be imported.
+_DECISION_VERSIONS = {"certified": 2}
 
 
 def solver_names() -> tuple[str, ...]:
@@ -48,6 +51,11 @@ def get_solver(solver: str | Solver) -> Solver:
 def provenance(name: str) -> dict[str, str] | None:
     """What results of a solver must record about where it came from: None for the project's own."""
     return SOLVERS.provenance(name)
+
+
+def decision_version(name: str) -> int | None:
+    """What results of a solver's decisions must record beside its name: None for a first version."""
+    return _DECISION_VERSIONS.get(name)
 
 
 @cache

@@ -18,9 +18,11 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils as _cgutils
 from numba.extending import get_cython_function_address, intrinsic
+
+from bat._compiling import njit
 
 cgutils: Any = _cgutils  # untyped
 

@@ -6,8 +6,8 @@ The working set (``_workspace``) grows by the tokens that a pass finds on the wr
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat.solvers import _blas, _simplex, _sweep
 from bat.solvers._simplex import EMPTY
 from bat.solvers._workspace import (
@@ -18,6 +18,7 @@ from bat.solvers._workspace import (
     leave_groups,
     publish,
     reserve,
+    whiten_slots,
 )
 
 GROWTH = 512  # most tokens that join after one pass
@@ -30,8 +31,11 @@ REFACTOR_AFTER = 100  # pivots; each adds a rounding error or two to the edges
 
 
 @njit(nogil=True, cache=True)
-def begin(context, token, space):  # type: ignore[no-untyped-def]
-    """Start a program with the context's heavy tokens as its working set; returns the workspace."""
+def begin(context, token, space, grouped):  # type: ignore[no-untyped-def]
+    """Start a program with the context's heavy tokens as its working set; returns the workspace.
+
+    ``grouped`` is whether there are tokens outside, too.
+    """
     state = space.state[0]
     state.token, state.mass = token, context.probs[token]
     state.n, state.pivots, state.factored_at = 2, 0, 0
@@ -46,8 +50,48 @@ def begin(context, token, space):  # type: ignore[no-untyped-def]
     tokens = context.heavy[context.heavy != token]
     space = _join(context, tokens, np.ones(tokens.shape[0]), space)
     _empty_basis(space)
-    _regroup(context, space)
+    if grouped:
+        _regroup(context, space)
+    else:
+        _leave_out_groups(space)
     return space
+
+
+@njit(nogil=True, cache=True)
+def _leave_out_groups(space):  # type: ignore[no-untyped-def]
+    """Let the two groups stand for nothing: no mass, at the centre."""
+    for group in (ABOVE_GROUP, BELOW_GROUP):
+        space.mass[group], space.z[group], space.side[group], space.length[group] = 0.0, 1.0, 1.0, 0.0
+        space.beta[:, group] = 0.0
+        space.by_token[group] = 0.0
+        space.columns[:, group] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def transfer(context, space):  # type: ignore[no-untyped-def]
+    """Take a climb over into another context with the same heavy tokens, at the point it has reached.
+
+    Along y every value stays but for a factor, 1 / (b . y), so a vertex stays a vertex. False where b . y is
+    not positive, and the climb must begin anew.
+    """
+    state, y = space.state[0], space.direction
+    scale = _blas.dot(context.mean, y)
+    if not scale > 0.01:
+        return False
+    c = space.u.shape[0]
+    for k in range(c - 1, -1, -1):  # u @ spread = y[1:] / scale, spread lower triangular
+        rest = y[k + 1] / scale
+        for m in range(k + 1, c):
+            rest -= space.u[m] * context.spread[m, k]
+        space.u[k] = rest / context.spread[k, k]
+    _blas.matrix_vector(context.spread, space.own_column[1:] - context.mean[1:], space.own_beta)
+    whiten_slots(
+        space.columns, space.beta, space.by_token, space.length, context.mean, context.spread, 2, state.n
+    )
+    _regroup(context, space)
+    space.crash[0] = -1
+    _refactor(space)
+    return True
 
 
 @njit(nogil=True, cache=True)
@@ -130,7 +174,7 @@ def run(space, threshold, max_pivots, promise):  # type: ignore[no-untyped-def]
     """Climb to the best vertex of the working set, or until its bounds seem to answer the question.
 
     ``promise`` is how many times the threshold (NaN for none) the value must reach before climbing stops for
-    a pass.
+    a pass. Returns whether it did.
     """
     state = space.state[0]
     c = space.u.shape[0]
@@ -154,7 +198,8 @@ def run(space, threshold, max_pivots, promise):  # type: ignore[no-untyped-def]
         state.pivots += pivots
         state.optimal, state.vertex_bound = optimal, upper
         if pivots < limit or upper <= reject_below or value > accept_above:
-            return
+            return value > accept_above
+    return False
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ from bat._machine import seconds
 from bat.arrays import FloatArray
 from bat.program import Answer, Certificate, Effort, Program, Status
 from bat.solvers import _blas, _climb, _solve
-from bat.solvers._context import Context, fill_direction
+from bat.solvers._context import Context, Prepared, fill_direction
 from bat.solvers._simplex import EMPTY
 from bat.solvers._solve import Question
 from bat.solvers._workspace import ABOVE_GROUP, BELOW_GROUP, Workspace
@@ -24,26 +24,26 @@ STATUSES = {
 }
 
 
-def finish(context: Context, question: Question, ended: int, space: Workspace) -> tuple[Answer, Workspace]:
+def finish(prepared: Prepared, question: Question, ended: int, space: Workspace) -> tuple[Answer, Workspace]:
     """The answer to the program in the workspace, however its solve ended."""
     try:
-        return _finish(context, question, ended, space)
+        return _finish(prepared, question, ended, space)
     except np.linalg.LinAlgError:  # this row has no answer; others do
         state = space.state[0]
-        own, first = float(state["mass"]), np.eye(1, context.mean.size)[0]
+        own, first = float(state["mass"]), np.eye(1, space.direction.size)[0]
         certificate = Certificate(first, np.empty(0, np.int64), np.empty(0))
         return Answer(own, 1.0, certificate, _effort(space), Status.FAILED), space
 
 
-def _finish(context: Context, question: Question, ended: int, space: Workspace) -> tuple[Answer, Workspace]:
+def _finish(prepared: Prepared, question: Question, ended: int, space: Workspace) -> tuple[Answer, Workspace]:
     while ended == _solve.UNPROVEN:
-        answer = _prove(context, question, space)
+        answer = _prove(prepared.whole, question, space)
         closing = space.state[0]["status"] == _solve.CLOSED
         if not closing or answer.status is Status.CLOSED:
             return answer, space
-        ended, space = _solve.solve(context, space.state[0]["token"], question, space, True)
+        ended, space = _solve.solve(prepared.whole, space.state[0]["token"], question, space, True)
     if ended == _solve.LAST_RESORT:
-        return _last_resort(context, question, space), space
+        return _last_resort(prepared.whole, question, space), space
     return _answer(space, question.prove or ended == _solve.TRIVIAL), space
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import seconds, take_number
 from bat.arrays import FloatArray, IntArray
 from bat.solvers import _solve
-from bat.solvers._context import prepare
-from bat.solvers._solve import Question, solve
+from bat.solvers._context import prepare, prepare_core
+from bat.solvers._solve import Question, asks_core, solve
 
 UNASKED = -1  # the token is at or above its threshold, or impossible: no program
 MISPLACED = 256  # tokens beside the basis for which a proof has room here; a longer one is fetched by Python
@@ -80,7 +80,10 @@ def solve_rows(programs, question, wanted, space):  # type: ignore[no-untyped-de
             question.tolerance, threshold, question.cap, question.prove, question.max_pivots,
             question.time_limit_seconds,
         )  # fmt: skip
-        context = prepare(programs.rows, probs, wanted)
+        if asks_core(asked):
+            context = prepare_core(programs.rows, probs, wanted)
+        else:
+            context = prepare(programs.rows, probs, wanted)
         ended, space = solve(context, token, asked, space, False)
         size = space.state[0].proof_size
         if ended > _solve.TRIVIAL or size > programs.proof_tokens.shape[1]:

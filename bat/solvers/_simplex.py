@@ -17,8 +17,8 @@ directions. The start is all slots empty, and rank deficiency simply leaves slot
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat.solvers._sweep import combine_rows
 from bat.solvers._sweep import weighted_sum as dot
 

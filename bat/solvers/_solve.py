@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat._machine import seconds
 from bat.solvers import _blas, _climb, _sweep
-from bat.solvers._context import fill_direction
+from bat.solvers._context import complete, fill_direction, with_token
+from bat.solvers._spreading import bound_by_spreading
 
 # How a solve ends. The first four are answers.
 CLOSED, DECIDED, ABOVE_CAP = 0, 1, 2
@@ -32,6 +33,8 @@ SUM_ROUNDING = 1e-13
 SUMS = 32.0
 # While only a decision is wanted, climb this far past the threshold before paying for the first pass.
 PROMISE = 1.05
+# The same while only the heavy tokens are looked at: the light ones may take more away.
+CORE_PROMISE = 1.15
 
 
 class Question(NamedTuple):
@@ -46,8 +49,17 @@ class Question(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
+def asks_core(question):  # type: ignore[no-untyped-def]
+    """Whether a context's core may answer: a decision, and no proof to be kept."""
+    return not (question.prove or np.isnan(question.threshold))
+
+
+@njit(nogil=True, cache=True)
 def solve(context, token, question, space, resumed):  # type: ignore[no-untyped-def]
-    """Solve the program of ``token``, or go on where a solve returned UNPROVEN: (how it ended, workspace)."""
+    """Solve the program of ``token``, or go on where a solve returned UNPROVEN: (how it ended, workspace).
+
+    If ``asks_core``, the context may be a core (``_context.prepare_core``).
+    """
     state = space.state[0]
     tolerance, threshold = question.tolerance, question.threshold
     if not resumed:
@@ -58,7 +70,15 @@ def solve(context, token, question, space, resumed):  # type: ignore[no-untyped-
             return _trivial(state, state.mass), space
         if state.mass >= 1.0 - tolerance:
             return _trivial(state, 1.0), space
-        space = _climb.begin(context, token, space)
+        if context.is_core:
+            decided, space = _decide_by_core(context, token, question, space)
+            if decided:
+                return DECIDED, space
+            context = complete(context)
+            if not _climb.transfer(context, space):
+                space = _climb.begin(context, token, space, True)
+        else:
+            space = _climb.begin(context, token, space, True)
     while state.rounds < MAX_ROUNDS:
         if not resumed:
             # 1. climb, and see what the vertex proves
@@ -89,6 +109,41 @@ def solve(context, token, question, space, resumed):  # type: ignore[no-untyped-
                 break
     state.status = LAST_RESORT
     return LAST_RESORT, space
+
+
+@njit(nogil=True, cache=True)
+def _decide_by_core(core, token, question, space):  # type: ignore[no-untyped-def]
+    """Whether the heavy tokens alone settle a decision, and the workspace.
+
+    Leave the light tokens as they are, and ask the heavy ones to make up for the token: a program of its own,
+    with its own mean. What replaces the token there replaces it in the whole distribution too, so an
+    upper bound there is one here. A direction that looks good there is tried on the whole vocabulary.
+    Neither needs the mean of the whole distribution, which costs as much as a pass.
+    """
+    core = with_token(core, token)
+    state = space.state[0]
+    space = _climb.begin(core, token, space, False)
+    upper = bound_by_spreading(space, core.mass, question.threshold)
+    if upper <= question.threshold:
+        state.status, state.upper = DECIDED, upper
+        return True, space
+    promising = _climb.run(space, question.threshold * core.mass, question.max_pivots, CORE_PROMISE)
+    fill_direction(core, space.u, space.direction)
+    state.slack = _slack(core, space.direction)
+    upper = rounded_up(min(1.0, state.vertex_bound / core.mass), space)
+    if upper <= question.threshold:
+        state.status, state.upper = DECIDED, max(upper, state.lower)
+        return True, space
+    if promising:
+        direction = space.direction.copy()
+        direction[0] += 2.0 * state.slack
+        positive, negative = _sweep.add_up(core.rows, direction, core.probs, state.slack)
+        state.passes += 1
+        _bound_below(direction, positive, negative, space)
+        if state.lower > question.threshold:
+            state.status = DECIDED
+            return True, space
+    return False, space
 
 
 @njit(nogil=True, cache=True)
@@ -139,7 +194,15 @@ def _pass(context, space):  # type: ignore[no-untyped-def]
     )  # fmt: skip
     state.crossed, state.near, state.turned, state.fallen = crossed, near, int(turned), int(fallen)
     state.passes += 1
+    _bound_below(direction, positive, negative, space)
+
+
+@njit(nogil=True, cache=True)
+def _bound_below(direction, positive, negative, space):  # type: ignore[no-untyped-def]
+    """The lower bound that P and N of a direction prove."""
     # The sums are over all tokens; the token itself belongs to neither.
+    state = space.state[0]
+    slack = state.slack
     here = state.mass * _blas.dot(direction, space.own_column)
     positive = max(positive - max(here, 0.0), 0.0) + slack
     top = (here - state.mass * slack) * (1.0 - SUM_ROUNDING) - negative * (1.0 + SUM_ROUNDING)

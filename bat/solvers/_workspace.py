@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from bat._compiling import njit
 from bat.arrays import AnyArray, FloatArray, IntArray
 from bat.solvers._sweep import weighted_column
 
@@ -174,7 +174,7 @@ def _add_scaled(out, factor, values, centre):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _whiten(columns, beta, by_token, length, mean, spread, start, stop):  # type: ignore[no-untyped-def]
+def whiten_slots(columns, beta, by_token, length, mean, spread, start, stop):  # type: ignore[no-untyped-def]
     """beta = spread (column - mean) for the slots start to stop; ``spread`` is lower triangular."""
     length[start:stop] = 0.0
     for k in range(beta.shape[0]):
@@ -204,7 +204,7 @@ def admit(  # type: ignore[no-untyped-def]
         mass[start + q] = probs[joining[q]]
         z[start + q] = values[q]
         side[start + q] = -1.0 if values[q] < 0.0 else 1.0
-    _whiten(columns, beta, by_token, length, mean, spread, start, stop)
+    whiten_slots(columns, beta, by_token, length, mean, spread, start, stop)
 
 
 @njit(nogil=True, cache=True)
@@ -220,7 +220,7 @@ def form_groups(  # type: ignore[no-untyped-def]
         mass[group] = 0.0 if empty else total[0]
         for k in range(mean.shape[0]):
             columns[k, group] = mean[k] if empty else total[k] / total[0]
-    _whiten(columns, beta, by_token, length, mean, spread, 0, 2)
+    whiten_slots(columns, beta, by_token, length, mean, spread, 0, 2)
     side[ABOVE_GROUP], side[BELOW_GROUP] = 1.0, -1.0
     for group in range(2):
         z[group] = 1.0

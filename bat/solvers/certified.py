@@ -11,6 +11,7 @@ zero, which join the working set. Three rounds are typical.
     _workspace    the arrays of one program, and the state between its steps
     _simplex      steps on the working set
     _climb        the working set between passes: climbing, and learning from a pass
+    _spreading    a refusal before the climb
     _sweep        passes over the vocabulary
     _solve        one program from start to answer
     _finish       what compiled code leaves to Python
@@ -26,7 +27,7 @@ import numpy as np
 from bat.arrays import FloatArray, IntArray
 from bat.program import Answer, Certificate, Effort, Goal, Program, Solver
 from bat.solvers import _rows, _solve
-from bat.solvers._context import Context, prepare
+from bat.solvers._context import Prepared
 from bat.solvers._finish import STATUSES, finish
 from bat.solvers._solve import Question
 from bat.solvers._workspace import Workspace, make_workspace
@@ -44,15 +45,15 @@ class CertifiedSolver:
         self.start_tokens = start_tokens
         self._local = threading.local()
 
-    def prepare(self, rows: FloatArray, probs: FloatArray) -> Context:
-        context: Context = prepare(_writable(rows), _writable(probs), self.wanted(rows))
-        return context
+    def prepare(self, rows: FloatArray, probs: FloatArray) -> Prepared:
+        return Prepared(_writable(rows), _writable(probs), self.wanted(rows))
 
     def solve(self, program: Program, goal: Goal, prepared: object = None) -> Answer:
-        context = prepared if isinstance(prepared, Context) else self.prepare(program.rows, program.probs)
+        shared = prepared if isinstance(prepared, Prepared) else self.prepare(program.rows, program.probs)
         question, space = as_question(goal), self.workspace(program.rows)
-        ended, space = _solve.solve(context, program.token, question, space, False)
-        answer, space = finish(context, question, ended, space)
+        begun = shared.core if _solve.asks_core(question) else shared.whole
+        ended, space = _solve.solve(begun, program.token, question, space, False)
+        answer, space = finish(shared, question, ended, space)
         self.keep(space)
         return answer
 
@@ -80,9 +81,9 @@ class CertifiedSolver:
                 row, ended, space = _rows.solve_rows(programs, question, self.wanted(rows), space)
                 if row < 0:
                     break
-                context = self.prepare(rows, programs.probs[row])
+                shared = self.prepare(rows, programs.probs[row])
                 asked = question._replace(threshold=float(taus[row]))
-                finished[row], space = finish(context, asked, ended, space)
+                finished[row], space = finish(shared, asked, ended, space)
             self.keep(space)
 
         run_in_threads(work, lambda: programs.counter.fill(len(tokens)), min(threads, len(tokens)))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bat.compiled import NOTE, EntryPoint, is_compiled
 from harness.api.sweeps import Sweep, load_sweep
 from harness.config import SweepConfig
 from harness.driver.log import log_to_file
@@ -22,9 +22,10 @@ from harness.status.run_status import estimate_time_left
 from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
 
-if TYPE_CHECKING:  # these import torch and Ray
+if TYPE_CHECKING:  # imported when there is something to run
     from harness.driver.driver import Summary
     from harness.driver.pool import Pool
+    from harness.planning.materials import Materials
 
 _SECONDS_BETWEEN_ESTIMATES = 5.0
 
@@ -125,6 +126,8 @@ def run_sweep(
                 f"{start.earlier.label} keeps its results."
             )
         say(f"Run {config.name!r} in {store.address}, log in {log}")
+        if address == "local" and not is_compiled(*_uses_of_solver(config)):
+            say(NOTE)
         if stop is None:
             stop = listening.enter_context(Stop().listening(lambda: say(_STOPPING)))
         cluster = _Cluster(address, workers, ship_code=ship_code)
@@ -194,7 +197,7 @@ def _drive(
     # Imported late: a finished sweep needs none of this.
     from harness.driver.cluster import connected, make_pool
 
-    with ExitStack() as connection:
+    with ExitStack() as connection, ThreadPoolExecutor(1, "prepare") as thread:
 
         def start_pool() -> Pool:
             local = cluster.address == "local"
@@ -205,22 +208,38 @@ def _drive(
             return pool
 
         # Starting takes most of its time in other processes: Ray's servers, and workers that import torch.
-        # Meanwhile, this one imports torch itself and plans.
-        loading = _import_in_background("harness.driver.driver")
+        # Meanwhile, this one reads what the plan is made from. Ray is started by the main thread: its
+        # processes end with the thread that started them.
+        preparing = thread.submit(_prepare, config)
         pool = start_pool() if _has_open_jobs(store, run_id) else None
-        step("Loading libraries")
-        loading.join()
+        step("Planning")
+        materials = preparing.result()
         from harness.driver.driver import Driver
-        from harness.planning.materials import Materials
 
         def get_pool() -> Pool:
             started = pool or start_pool()
             step("Waiting for workers")
             return started
 
-        step("Planning")
-        driver = Driver(store, run_id, Materials(config), get_pool, report=report, stop=stop, note=note)
+        driver = Driver(store, run_id, materials, get_pool, report=report, stop=stop, note=note)
         return driver.run()
+
+
+def _prepare(config: SweepConfig) -> Materials:
+    """Import the driver, and read the models' cards and the text of a sweep."""
+    import harness.driver.driver  # noqa: F401
+    from harness.planning.materials import Materials
+
+    materials = Materials(config)
+    materials.prepare()
+    return materials
+
+
+def _uses_of_solver(config: SweepConfig) -> list[EntryPoint]:
+    """What workers will use of the solver."""
+    measures = any(stage.kind == "measure" for stage in config.stages)
+    samples = any(method.rule_class.basis_aware for method in config.methods)
+    return [EntryPoint.BATCH] * measures + [EntryPoint.STEP] * samples
 
 
 def _forget_if_empty(store: Store, run_id: int) -> None:
@@ -232,18 +251,6 @@ def _has_open_jobs(store: Store, run_id: int) -> bool:
     """Whether a run certainly needs workers: it is new, or has jobs that are not done and not failed."""
     counts = store.progress(run_id)
     return not counts or any(kind.open for kind in counts)
-
-
-def _import_in_background(module: str) -> threading.Thread:
-    """Import a module in a thread; if that fails, importing it again says why."""
-
-    def load() -> None:
-        with suppress(Exception):
-            import_module(module)
-
-    thread = threading.Thread(target=load, name=f"import {module}")
-    thread.start()
-    return thread
 
 
 def _ignore(text: str) -> None:

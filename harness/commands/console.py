@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 from rich import box
 from rich.console import Console
@@ -28,6 +28,9 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from bat.compiled import EntryPoint
 
 # Called when a long step begins, with its title and total; returns a function to call with the amount done.
 Stage = Callable[[str, int], Callable[[int], None]]
@@ -199,6 +202,14 @@ class Lines:
     def say(self, text: str, style: str = "") -> None:
         """Write a line."""
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def say_if_compiling(*entries: EntryPoint) -> None:
+    """Tell people that these ways into the solver are compiled now, which makes the first use slow."""
+    from bat.compiled import NOTE, is_compiled
+
+    if not is_compiled(*entries):
+        Lines(Console(stderr=True)).say(NOTE, style="dim")
 
 
 @contextmanager

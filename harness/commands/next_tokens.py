@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.commands import options
-from harness.commands.console import get_console, stages
+from harness.commands.console import get_console, say_if_compiling, stages
 from harness.commands.next_view import print_note, print_table
 
 if TYPE_CHECKING:
@@ -80,12 +80,17 @@ def next_tokens(
         bat-harness next "The mayor said" --method eta=0.002 --method ba-eta=0.048 --all
     """
     from bat.arguments import require_integers
+    from bat.compiled import EntryPoint
     from bat.rules import get_rule
 
     # Before anything that imports torch, which takes seconds.
     rules = [get_rule(name) for name in method or DEFAULT_METHODS]
     require_integers(constraints=(constraints, 0))
     options.check_dtype(dtype)
+
+    needs_basis = critical or any(rule.basis_aware for rule in rules)
+    if needs_basis:
+        say_if_compiling(EntryPoint.BATCH, *([EntryPoint.PROGRAM] if everything else []))
 
     from harness.explore.next_token import next_distribution, tabulate
     from harness.explore.prompts import encode_prompt
@@ -97,7 +102,6 @@ def next_tokens(
         language_model = models.load(model, device, dtype, revision)
         token_ids = encode_prompt(language_model, prompt, document_start=not no_document_start)
         probs = next_distribution(language_model, token_ids)
-        needs_basis = critical or any(rule.basis_aware for rule in rules)
         basis = language_model.basis(constraints) if needs_basis else None
         loading(1)
         table = tabulate(

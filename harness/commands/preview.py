@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.commands import options
-from harness.commands.console import stages
+from harness.commands.console import say_if_compiling, stages
 
 if TYPE_CHECKING:
     from harness.explore.preview import PreviewRow
@@ -29,7 +29,10 @@ def preview(
         bat-harness preview
         bat-harness preview --tokens 2000
     """
-    from harness.explore.preview import run_preview
+    from bat.compiled import EntryPoint
+
+    say_if_compiling(EntryPoint.BATCH)
+    from harness.explore.preview import run_preview  # imports torch
 
     with stages() as stage:
         rows = run_preview(tokens, seed, stage)

@@ -171,7 +171,7 @@ def _sentences(outcome: RunOutcome, again: str) -> list[str]:
     if outcome.stopped:
         lines.append(f"Stopped before the end. Resume with: {again}")
     if outcome.failed:
-        from harness.driver.pool import is_invalid_input  # brings in torch
+        from harness.driver.pool import is_invalid_input
 
         lines.append(f"{counted(outcome.failed, 'job')} failed after the last attempt:")
         lines += [f"  {summarize_error(failure.error or '')}" for failure in outcome.failures[:_ERRORS_SHOWN]]

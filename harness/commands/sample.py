@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from harness.commands import options
-from harness.commands.console import Lines, get_console, stages
+from harness.commands.console import Lines, get_console, say_if_compiling, stages
 
 if TYPE_CHECKING:
     from harness.explore.sample import Continuation, Rejection
@@ -76,6 +76,7 @@ def sample(
     """
     from bat.acceptance import check_fallback
     from bat.arguments import require_integers
+    from bat.compiled import EntryPoint
     from bat.errors import InvalidInputError
     from bat.rules import get_rule
 
@@ -88,6 +89,9 @@ def sample(
     require_integers(max_tokens=(max_tokens, 1), constraints=(constraints, 0), seed=(seed, 0))
     check_fallback(fallback)
     options.check_dtype(dtype)
+
+    if rule.basis_aware:
+        say_if_compiling(EntryPoint.STEP, *([EntryPoint.PROGRAM] if explain else []))
 
     from harness.explore.prompts import encode_prompt
     from harness.explore.sample import continue_prompt, explain_rejections

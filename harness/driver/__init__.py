@@ -1,8 +1,6 @@
 """Driving a sweep: claim jobs from the store, send them to workers, store the answers.
 
 driver.py     the loop
-enqueue.py    plan a sweep and put its jobs into the store
-inputs.py     what requests are built from
 pool.py       the interface of a pool of workers
 ray_pool.py   a pool of Ray actors
 cluster.py    connecting to Ray, or starting it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import logging
 import signal
@@ -12,9 +13,10 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
+from unittest import mock
 
 import ray
-from ray._private import ray_constants
+from ray._private import parameter, ray_constants, services
 from ray.exceptions import RayError
 
 from bat.errors import InvalidInputError
@@ -27,8 +29,12 @@ _SECONDS_TO_REACH = 10.0
 _OPTIONS_OF_LOCAL: dict[str, Any] = {
     "include_dashboard": False,
     "_node_ip_address": "127.0.0.1",
-    # Ray starts workers with a niceness of 15, so that beside other programs they hardly get to run.
-    "_system_config": {"worker_niceness": 0},
+    "_system_config": {
+        # Ray starts workers with a niceness of 15, so that beside other programs they hardly get to run.
+        "worker_niceness": 0,
+        # One for each core: where a worker of ours takes several cores, the others would never be used.
+        "prestart_worker_first_driver": False,
+    },
 }
 _START = "Start one with `ray start --head`, or use --address local."
 _FORM = "An address is local, auto, HOST:6379 or ray://HOST:10001."
@@ -52,7 +58,7 @@ def connected(address: str, *, ship_code: bool = False) -> Iterator[None]:
     environment = {"py_modules": [str(folder) for folder in _packages()]} if ship_code else None
     local = _OPTIONS_OF_LOCAL if address == "local" else {}
     try:
-        with _own_signals(), _loopback_only() if local else contextlib.nullcontext():
+        with _own_signals(), _lean() if local else contextlib.nullcontext():
             ray.init(
                 address=address,
                 runtime_env=environment,
@@ -128,19 +134,31 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _loopback_only() -> Iterator[None]:
-    """Let a Ray that starts inside listen on the loopback interface only, and not on all of them.
+def _lean() -> Iterator[None]:
+    """Let a Ray that starts inside be for this machine alone, for which `ray.init` has no options.
 
-    Otherwise Ray replaces a loopback address by that of the network, and its servers then listen on every
-    interface. Ray's own switch is RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0, which keeps the firewalls of those
-    systems quiet; but Ray reads it only once, when it is imported.
+    * It listens on the loopback interface only. Otherwise Ray replaces a loopback address by that of the
+      network, and its servers then listen on every interface. Ray's own switch is
+      RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0, which keeps the firewalls of those systems quiet; but Ray reads it
+      only once, when it is imported.
+    * It starts no autoscaler, which looks for more machines; no log monitor, which copies what workers print
+      to the driver; and no API server, which serves the dashboard and for which `ray.init` waits before it
+      starts anything else. Each is a process that imports Ray.
     """
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False
-    try:
+    options: dict[str, Any] = {"no_monitor": True, "include_log_monitor": False}
+    params = functools.partial(parameter.RayParams, **options)
+    changes: tuple[tuple[Any, str, Any], ...] = (
+        (ray_constants, "ENABLE_RAY_CLUSTER", False),
+        (parameter, "RayParams", params),
+        (services, "start_api_server", lambda *_, **__: (None, None)),  # as when it could not be started
+    )
+    with contextlib.ExitStack() as stack:
+        for module, name, value in changes:
+            if hasattr(module, name):
+                stack.enter_context(mock.patch.object(module, name, value))
+            else:
+                LOGGER.warning("Ray %s has no %s.%s: it starts as usual.", ray.__version__, module, name)
         yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 class _Log(io.TextIOBase):

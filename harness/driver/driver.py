@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bat.errors import BatError
-from harness.driver.enqueue import enqueue
-from harness.driver.inputs import SweepInputs
 from harness.driver.log import LOGGER
 from harness.driver.pool import Failure, FailureKind, Outcome, Pool
 from harness.driver.stopping import Stop
-from harness.jobs import JobSpec
-from harness.jobs.rows import Rows
-from harness.planning.materials import Materials
-from harness.planning.planner import Plan
+from harness.jobs import JobSpec, Rows
+from harness.planning.materials import Materials, SweepInputs
+from harness.planning.planner import Plan, enqueue
 from harness.store import Lease, Progress, Store, StoreLostError
 from harness.store.owners import is_gone, new_owner
 from harness.store.patience import patient

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # brings in torch
+if TYPE_CHECKING:
     from workers.requests import Answer, ModelRequest, Request
 
 REQUESTS_PER_WORKER = 2

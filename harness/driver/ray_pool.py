@@ -30,7 +30,7 @@ from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outco
 from harness.words import without_colours
 from workers.actors import start_worker
 
-if TYPE_CHECKING:  # brings in torch; the driver imports it while the actors start
+if TYPE_CHECKING:  # imported by the driver while the actors start
     from workers.requests import Answer, ModelRequest, Request
 
 # Ray itself retries nothing: the store counts attempts, and the pool replaces actors.

@@ -1,36 +1,51 @@
-"""What every kind of job implements. Planner, driver, store, status and report use nothing else of a job.
+"""What a job is: what every kind implements, its JSON and its id.
 
 A `JobSpec` is a frozen dataclass: its fields are everything that the result depends on, and enough to do the
 work. The queue knows a job only as a `Job`: an id, JSON, the ids of the jobs it needs, and a few labels.
+Planner, driver, store, status and report use nothing else of a job.
+
+The id is the SHA-256 of the specification as canonical JSON. What does not change results (the number of
+workers, the address of the database, timeouts) is left out. So sweeps that share jobs share results, and a
+sweep that is run again reuses existing results.
+
+In the JSON, every field becomes a key with its own name, or with the older name that `StoredAs` gives. A
+field whose default is None is left out while it is None; a field without a default is always written, even if
+it is None. Ids are hashes of this JSON, so a field that is added later must default to None.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import types
+import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
-import numpy as np
-import numpy.typing as npt
-
-from harness.jobs.identity import SpecJson, job_id
-from harness.jobs.parts import CorpusIdentity, ModelIdentity
-from harness.jobs.records import from_json, to_json
-from harness.jobs.rows import PrefixEntry, Rows
+from bat.errors import InvalidInputError
 
 if TYPE_CHECKING:  # these import torch, which planning and queries do not need
-    from harness.config.schema import SweepConfig
-    from harness.jobs.import_texts import ImportedFile
-    from workers.generation import Generation
-    from workers.measurement_record import Measurement
-    from workers.positions import Positions, TokenizedDocument
-    from workers.prefixes import Prefix
-    from workers.requests import ModelRequest, Request
+    from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity, Trial
+    from workers.requests import Request
 
 Value = TypeVar("Value")
+Record = TypeVar("Record")
+
+# Part of every id: increased when the same specification gives a different result or record of it.
+RESULT_VERSION = 2
+
+# The name of a corpus or model that is a local file. Its content identifies it; its path, which is beside
+# the name as a title for people, is not part of any id.
+LOCAL = "local"
+
+# JSON: null, booleans, integers, finite floats, strings, lists and mappings with strings for keys.
+SpecJson = Mapping[str, Any]
 
 
 class JobKind(StrEnum):
@@ -60,12 +75,18 @@ class Job:
     kind: JobKind
     spec: SpecJson
     needs: tuple[str, ...] = ()
-    labels: JobLabels = field(default=JobLabels(), compare=False)
+    labels: JobLabels = dataclasses.field(default=JobLabels(), compare=False)
     id: str = ""  # 64 hexadecimal digits, computed unless they are known
 
     def __post_init__(self) -> None:
         if not self.id:
             object.__setattr__(self, "id", job_id(self.kind.value, self.spec))
+
+
+class Rows:
+    """What is stored of the result of a job; each kind has its own."""
+
+    __slots__ = ()
 
 
 class JobSpec(ABC, Generic[Value]):
@@ -88,7 +109,7 @@ class JobSpec(ABC, Generic[Value]):
         """The job as the queue knows it: made anew each time, because a plan may have very many."""
         return Job(self.kind, to_json(self), self.needs, self.labels, self.id)
 
-    @cached_property
+    @functools.cached_property
     def id(self) -> str:
         """The job's id."""
         return job_id(self.kind.value, to_json(self))
@@ -169,68 +190,143 @@ class JobSpec(ABC, Generic[Value]):
         """What is stored of a worker's answer."""
 
 
-@dataclass(frozen=True)
-class HumanText:
-    """Documents to measure, and the positions in them."""
+def parse_job(kind: JobKind, spec: SpecJson) -> JobSpec[Any]:
+    """The typed specification of a stored job."""
+    from harness.jobs import KINDS  # late: every kind imports this module
 
-    documents: tuple[TokenizedDocument, ...]
-    positions: Positions
-    corpus: CorpusIdentity
-
-
-class Results(Protocol):
-    """Results of other jobs by id, from a store."""
-
-    def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]: ...
-
-    def parsed_jobs(self, job_ids: Iterable[str]) -> Mapping[str, JobSpec[Any]]: ...
-
-    def texts_by_prefix(self, job_id: str) -> Mapping[str, str]: ...
-
-    def generations(self, job_ids: Sequence[str]) -> Iterator[tuple[str, Generation]]: ...
-
-    def features(self, job_ids: Sequence[str]) -> npt.NDArray[np.float32]: ...
-
-    def measurement(self, job_ids: Sequence[str]) -> Measurement: ...
+    for candidate in KINDS:
+        if candidate.kind is kind and _has(spec, candidate.marker):
+            return candidate.parse(spec)
+    raise InvalidInputError(
+        f"a {kind} job with the keys {', '.join(sorted(spec))} is of no kind that this version knows. "
+        "A newer bat-harness may have written it: use that."
+    )
 
 
-class Inputs(Protocol):
-    """What requests are made from: a sweep's models, human text and imports, and results of other jobs."""
-
-    @property
-    def results(self) -> Results: ...
-
-    def model_request(self, model: ModelIdentity) -> ModelRequest: ...
-
-    def human_text(self, model: ModelIdentity) -> HumanText: ...
-
-    def imported_texts(
-        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
-    ) -> list[str]: ...
+def _has(spec: Any, path: tuple[str, ...]) -> bool:
+    for key in path:
+        if not isinstance(spec, Mapping) or key not in spec:
+            return False
+        spec = spec[key]
+    return True
 
 
-class Trial(Protocol):
-    """What a kind of job is timed with: a sweep's materials and a worker."""
+def job_id(kind: str, spec: SpecJson) -> str:
+    """64 hexadecimal digits."""
+    return sha256_of({"version": RESULT_VERSION, "kind": kind, "spec": _without_paths(spec)})
 
-    @property
-    def config(self) -> SweepConfig: ...
 
-    def model_request(self, model: ModelIdentity) -> ModelRequest: ...
+def _without_paths(value: Any) -> Any:
+    match value:
+        case Mapping():
+            left_out = ("title",) if value.get("name") == LOCAL else ()
+            return {key: _without_paths(entry) for key, entry in value.items() if key not in left_out}
+        case list() | tuple():
+            return [_without_paths(entry) for entry in value]
+    return value
 
-    def human_text(self, model: ModelIdentity) -> HumanText: ...
 
-    def prefixes(self, model: ModelIdentity | None = None) -> tuple[Prefix, ...]:
-        """Prefixes in the tokens of a model; default: the first model of the sweep."""
+def sha256_of(value: Any) -> str:
+    """The SHA-256 of a JSON value, in hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
-    def human_texts(self, count: int) -> list[str]:
-        """Texts of prefixes with their human continuations."""
 
-    def seconds(self, request: Request[Any], *, warm_up: Request[Any] | None = None) -> float:
-        """How long a worker takes; `warm_up` runs before, untimed, to load and compile."""
+def canonical_json(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, shortest floats, ASCII.
 
-    def once(self, name: str, model: ModelIdentity, measure: Callable[[], float]) -> float:
-        """A time that is measured once for all paces of a model."""
+    Equal numbers are written alike (1.0 as 1), so a parameter from YAML, a command line or a database gives
+    the same id.
+    """
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    @property
-    def feature_width(self) -> int:
-        """The dimension of feature vectors."""
+
+def _plain(value: Any) -> Any:
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            if not math.isfinite(value):
+                raise InvalidInputError(f"a job's specification holds finite numbers only; got {value}.")
+            return int(value) if value.is_integer() and abs(value) < 2**53 else value
+        case Mapping():
+            if not all(isinstance(key, str) for key in value):
+                raise InvalidInputError(f"a job's specification has strings for keys only; got {value!r}.")
+            return {key: _plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_plain(entry) for entry in value]
+    raise InvalidInputError(
+        f"a job's specification holds JSON values only; got {type(value).__name__} ({value!r})."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAs:
+    """Annotates a field that was renamed: its key in the JSON stays what it was, and so do the ids."""
+
+    key: str
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """The record as JSON values."""
+    written = {}
+    for key, (field, _) in _fields_by_key(cast(Any, type(record))).items():
+        value = getattr(record, field.name)
+        if value is None and field.default is None:
+            continue
+        written[key] = _to_json_value(value)
+    return written
+
+
+def _to_json_value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_to_json_value(entry) for entry in value]
+    return value
+
+
+def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
+    """The record from its JSON; InvalidInputError if a key is missing or unknown."""
+    fields = _fields_by_key(cast(Any, record))
+    unknown = sorted(data.keys() - fields.keys())
+    if unknown:
+        raise InvalidInputError(
+            f"{record.__name__} has no field {unknown[0]!r}. A newer bat-harness may have written it: "
+            "use that one."
+        )
+    values = {}
+    for key, value in data.items():
+        field, kind = fields[key]
+        values[field.name] = _from_json_value(kind, value)
+    try:
+        return record(**values)
+    except TypeError as error:
+        raise InvalidInputError(f"a stored {record.__name__} is not complete: {error}.") from error
+
+
+def _from_json_value(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        (kind,) = (option for option in typing.get_args(kind) if option is not types.NoneType)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return from_json(kind, value)
+    if typing.get_origin(kind) is tuple:
+        return tuple(value)
+    return value
+
+
+@functools.cache
+def _fields_by_key(record: Any) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    """The field with each key, and its type."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    fields = {}
+    for field in dataclasses.fields(record):
+        key, kind = field.name, hints[field.name]
+        if typing.get_origin(kind) is typing.Annotated:
+            kind, stored = typing.get_args(kind)
+            key = stored.key
+        fields[key] = (field, kind)
+    return fields

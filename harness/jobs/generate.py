@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bat import rules, solvers
-from harness.jobs.base import Inputs, JobLabels, Trial
-from harness.jobs.parts import ModelIdentity, PrefixRange, plugins, shards
+from harness.jobs.base import JobLabels
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, plugins, shards
 from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Generate(TextsJob):
     max_tries: int | None = None
     fallback: str | None = None
     solver: str | None = None
+    solver_version: int | None = None  # of its decisions, whose efforts are part of a text's trace
     plugins: Mapping[str, Mapping[str, str]] | None = (
         None  # provenance of the rule and solver if they are not built in
     )
@@ -67,6 +68,7 @@ class Generate(TextsJob):
                 "max_tries": options.max_tries,
                 "fallback": options.fallback,
                 "solver": options.solver,
+                "solver_version": solvers.decision_version(options.solver),
             }
         return [
             cls(
@@ -149,7 +151,7 @@ class Generate(TextsJob):
     def _settings(
         self, rule: Rule, max_tokens: int, batch_size: int, *, basis_aware: bool
     ) -> GenerationSettings:
-        from workers.generation import GenerationSettings
+        from workers.generation_record import GenerationSettings
 
         names = ("constraints", "max_tries", "fallback", "solver") if basis_aware else ()
         options = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

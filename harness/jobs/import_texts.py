@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.jobs.base import Inputs, JobLabels, Trial
-from harness.jobs.parts import ModelIdentity, PrefixRange, shards
+from harness.jobs.base import JobLabels
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, shards
 from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.jobs.base import Inputs, JobKind, JobSpec, Trial
-from harness.jobs.parts import CorpusIdentity, ModelIdentity, PrefixRange, shards
-from harness.jobs.rows import MeasurementRows
+from harness.jobs.base import JobKind, JobSpec
+from harness.jobs.measure_human_text import MeasurementRows
+from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity, PrefixEntry, PrefixRange, Trial, shards
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from harness.jobs.rows import PrefixEntry
     from workers.measurement_record import Measurement
     from workers.prefixes import Prefix, PrefixSet
     from workers.requests import MeasureRequest, ModelRequest

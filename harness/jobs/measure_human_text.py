@@ -5,19 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+
 from bat.errors import InvalidInputError
-from harness.jobs.base import HumanText, Inputs, JobKind, JobSpec, Trial
-from harness.jobs.parts import CorpusIdentity, ModelIdentity, shards
-from harness.jobs.records import StoredAs
-from harness.jobs.rows import MeasurementRows
+from harness.jobs.base import JobKind, JobSpec, Rows, StoredAs
+from harness.jobs.parts import CorpusIdentity, HumanText, Inputs, ModelIdentity, Trial, shards
+from workers.measurement_record import Measurement
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from workers.measurement_record import Measurement
     from workers.positions import TokenizedDocument
     from workers.requests import MeasureRequest
 
 _TRIAL_DOCUMENTS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasurementRows(Rows):
+    """The result of a measure job."""
+
+    measurement: Measurement
+
+    def __post_init__(self) -> None:
+        for name, values in self.measurement.to_columns().items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                row = int(np.argmin(np.isfinite(values)))
+                raise InvalidInputError(f"a measurement is finite; got {values[row]} in {name}, row {row}.")
 
 
 @dataclass(frozen=True)
@@ -32,7 +45,7 @@ class DrawnPositions:
 
 
 @dataclass(frozen=True)
-class MeasureHumanText(JobSpec["Measurement"]):
+class MeasureHumanText(JobSpec[Measurement]):
     """A shard of documents, a model and numbers of constraints -> a row for each token."""
 
     kind = JobKind.MEASURE

@@ -1,15 +1,32 @@
-"""What specifications of several kinds have in common: models, corpora, ranges of prefixes, plug-ins.
+"""What jobs are made from: models, corpora, prefixes and human text, and who supplies them.
 
-Texts and documents are identified by the hash of their content, models by fingerprints.
+Texts and documents are identified by the hash of their content, models by fingerprints. A kind of job gets
+what its request needs through `Inputs` and `Results`, and is timed with a `Trial`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.jobs.identity import LOCAL
+import numpy as np
+import numpy.typing as npt
+
+from harness.jobs.base import LOCAL
 from workers.local_files import is_corpus_path
+
+if TYPE_CHECKING:  # these import torch, which a store does not need
+    from harness.config.schema import SweepConfig
+    from harness.jobs.base import JobSpec
+    from harness.jobs.import_texts import ImportedFile
+    from workers.generation import Generation
+    from workers.measurement_record import Measurement
+    from workers.positions import Positions, TokenizedDocument
+    from workers.prefixes import Prefix, PrefixSet
+    from workers.requests import ModelRequest, Request
 
 _DEFAULT_DTYPE = "float32"
 
@@ -80,6 +97,61 @@ class PrefixRange:
         return self.stop - self.start
 
 
+@dataclass(frozen=True, slots=True)
+class PrefixEntry:
+    """A prefix and its human continuation, as token ids and as text."""
+
+    id: str
+    token_ids: tuple[int, ...]
+    text: str
+    continuation_ids: tuple[int, ...]
+    continuation: str
+
+    def to_prefix(self) -> Prefix:
+        """Convert to a worker's prefix."""
+        from workers.prefixes import Prefix
+
+        return Prefix(self.id, self.token_ids, self.continuation_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRows:
+    """A set of prefixes. The id is the set's human fingerprint."""
+
+    id: str
+    fingerprint: str
+    corpus: str
+    revision: str
+    split: str
+    counts: dict[str, int]
+    entries: tuple[PrefixEntry, ...]
+
+    @classmethod
+    def of(cls, prefix_set: PrefixSet, texts: Sequence[str], continuations: Sequence[str]) -> PrefixRows:
+        """Convert a worker's set, with the texts of prefixes and of their continuations."""
+        entries = tuple(
+            PrefixEntry(
+                prefix.id, prefix.token_ids, storable(text), prefix.continuation_ids, storable(continuation)
+            )
+            for prefix, text, continuation in zip(prefix_set.prefixes, texts, continuations, strict=True)
+        )
+        return cls(
+            id=prefix_set.human_fingerprint,
+            fingerprint=prefix_set.fingerprint,
+            corpus=prefix_set.corpus,
+            revision=prefix_set.revision,
+            split=prefix_set.split,
+            counts={**dataclasses.asdict(prefix_set.counts), "too_short": prefix_set.too_short},
+            entries=entries,
+        )
+
+
+def storable(text: str) -> str:
+    """The text as every database can store it: U+FFFD replaces NUL and lone surrogates."""
+    text = text.replace("\x00", "\ufffd")
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
 def plugins(**provenance: Mapping[str, str] | None) -> dict[str, Mapping[str, str]] | None:
     """The provenance of a job's plug-ins, by what they are for; None if everything is built in.
 
@@ -97,3 +169,70 @@ def shards(count: int, size: int) -> Iterator[tuple[int, int]]:
 def is_commit(revision: str | None) -> bool:
     """Whether the revision in a model's identity is a commit on the Hugging Face Hub."""
     return revision is not None and len(revision) == 40
+
+
+@dataclass(frozen=True)
+class HumanText:
+    """Documents to measure, and the positions in them."""
+
+    documents: tuple[TokenizedDocument, ...]
+    positions: Positions
+    corpus: CorpusIdentity
+
+
+class Results(Protocol):
+    """Results of other jobs by id, from a store."""
+
+    def prefixes(self, prefix_set_id: str, start: int = 0, stop: int | None = None) -> list[PrefixEntry]: ...
+
+    def parsed_jobs(self, job_ids: Iterable[str]) -> Mapping[str, JobSpec[Any]]: ...
+
+    def texts_by_prefix(self, job_id: str) -> Mapping[str, str]: ...
+
+    def generations(self, job_ids: Sequence[str]) -> Iterator[tuple[str, Generation]]: ...
+
+    def features(self, job_ids: Sequence[str]) -> npt.NDArray[np.float32]: ...
+
+    def measurement(self, job_ids: Sequence[str]) -> Measurement: ...
+
+
+class Inputs(Protocol):
+    """What requests are made from: a sweep's models, human text and imports, and results of other jobs."""
+
+    @property
+    def results(self) -> Results: ...
+
+    def model_request(self, model: ModelIdentity) -> ModelRequest: ...
+
+    def human_text(self, model: ModelIdentity) -> HumanText: ...
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]: ...
+
+
+class Trial(Protocol):
+    """What a kind of job is timed with: a sweep's materials and a worker."""
+
+    @property
+    def config(self) -> SweepConfig: ...
+
+    def model_request(self, model: ModelIdentity) -> ModelRequest: ...
+
+    def human_text(self, model: ModelIdentity) -> HumanText: ...
+
+    def prefixes(self, model: ModelIdentity | None = None) -> tuple[Prefix, ...]:
+        """Prefixes in the tokens of a model; default: the first model of the sweep."""
+
+    def human_texts(self, count: int) -> list[str]:
+        """Texts of prefixes with their human continuations."""
+
+    def seconds(self, request: Request[Any], *, warm_up: Request[Any] | None = None) -> float:
+        """How long a worker takes; `warm_up` runs before, untimed, to load and compile."""
+
+    def once(self, name: str, model: ModelIdentity, measure: Callable[[], float]) -> float:
+        """A time that is measured once for all paces of a model."""
+
+    @property
+    def feature_width(self) -> int:
+        """The dimension of feature vectors."""

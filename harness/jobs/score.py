@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.jobs.base import JobKind, JobSpec, Trial
-from harness.jobs.parts import plugins
-from harness.jobs.rows import ScoreRows
+from bat.errors import InvalidInputError
+from harness.jobs.base import JobKind, JobSpec, Rows, canonical_json
+from harness.jobs.parts import Trial, plugins
 from harness.scoring.scores import ScoreEntry
 from harness.scoring.statistics import provenance
 
@@ -29,6 +29,20 @@ _NOT_TIMED = ("perplexity", "sampling")
 # The version of the procedure: increased when the same specification gives other scores or intervals. None,
 # before there were versions: MAUVE was the only score of clusters, with prefixes drawn with replacement.
 SCORE_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRows(Rows):
+    """The result of a score job."""
+
+    entries: tuple[ScoreEntry, ...]
+
+    def __post_init__(self) -> None:
+        names = [entry.name for entry in self.entries]
+        if len(set(names)) != len(names):
+            raise InvalidInputError(f"a job has each score once; got {', '.join(sorted(names))}.")
+        for entry in self.entries:
+            canonical_json(entry.detail)  # raises if the database could not store it unchanged
 
 
 @dataclass(frozen=True)

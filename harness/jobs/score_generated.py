@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.jobs.base import Inputs, Results
-from harness.jobs.featurize_generated import FeaturizeGenerated
-from harness.jobs.featurize_human import FeaturizeHuman
-from harness.jobs.featurize_prefixes import FeaturizePrefixes
+from harness.jobs.featurize import FeaturizeGenerated, FeaturizeHuman, FeaturizePrefixes
+from harness.jobs.parts import Inputs, Results
 from harness.jobs.score import SCORE_VERSION, Score, logarithms, scoring_options
 from harness.jobs.texts import TextsJob
 
@@ -97,7 +95,7 @@ class ScoreGenerated(Score):
 
 def _read_texts(results: Results, job_ids: Sequence[str], features: Features) -> TextSet:
     from harness.scoring.texts import TextSet, TokenLikelihood
-    from workers.generation import StopReason
+    from workers.generation_record import StopReason
 
     prefix_set = results.parsed_jobs(job_ids[:1])[job_ids[0]].prefix_set
     assert prefix_set is not None

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.jobs.base import Inputs
-from harness.jobs.featurize_human import FeaturizeHuman
-from harness.jobs.featurize_prefixes import FeaturizePrefixes
+from harness.jobs.featurize import FeaturizeHuman, FeaturizePrefixes
 from harness.jobs.likelihood import HumanLikelihood
-from harness.jobs.parts import CorpusIdentity, ModelIdentity
+from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity
 from harness.jobs.score import Score, logarithms, scoring_options
 
 if TYPE_CHECKING:

@@ -2,15 +2,83 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from harness.jobs.base import JobKind, JobSpec
-from harness.jobs.parts import ModelIdentity, PrefixRange
-from harness.jobs.rows import GenerationRows
+from bat.errors import InvalidInputError
+from bat.random import Key
+from harness.jobs.base import JobKind, JobSpec, Rows
+from harness.jobs.parts import ModelIdentity, PrefixRange, storable
+from workers.traces import decode_trace, encode_trace
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imports torch, which a store does not need
     from workers.generation import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEntry:
+    """One continuation, with its trace encoded."""
+
+    prefix_id: str
+    random_key: Key
+    text: str
+    stop_reason: str
+    token_count: int
+    solver_seconds: float
+    trace: bytes
+
+    @classmethod
+    def of(cls, generation: Generation) -> GenerationEntry:
+        """Convert a worker's generation."""
+        return cls(
+            prefix_id=generation.prefix_id,
+            random_key=generation.key,
+            text=storable(generation.text),
+            stop_reason=generation.stop_reason.value,
+            token_count=len(generation.trace),
+            solver_seconds=float(generation.solver_seconds),
+            trace=encode_trace(generation.trace),
+        )
+
+    def to_generation(self) -> Generation:
+        """Convert back to a worker's generation."""
+        from workers.generation_record import Generation, StopReason
+
+        return Generation(
+            prefix_id=self.prefix_id,
+            key=self.random_key,
+            text=self.text,
+            stop_reason=StopReason(self.stop_reason),
+            trace=decode_trace(self.trace),
+            solver_seconds=self.solver_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRows(Rows):
+    """The result of a generate job: one continuation for each prefix of its shard."""
+
+    prefix_set_id: str
+    entries: tuple[GenerationEntry, ...]
+
+    def __post_init__(self) -> None:
+        prefixes = [entry.prefix_id for entry in self.entries]
+        if len(set(prefixes)) != len(prefixes):
+            raise InvalidInputError("a job continues each prefix once; got a prefix twice in one result.")
+        for entry in self.entries:
+            if not math.isfinite(entry.solver_seconds):
+                raise InvalidInputError(
+                    f"solver_seconds must be finite; got {entry.solver_seconds} for prefix "
+                    f"{entry.prefix_id!r}."
+                )
+
+    @classmethod
+    def of(cls, prefix_set_id: str, generations: Iterable[Generation]) -> GenerationRows:
+        """Convert what a worker generated from prefixes of a stored set."""
+        return cls(prefix_set_id, tuple(map(GenerationEntry.of, generations)))
 
 
 class TextsJob(JobSpec["list[Generation]"]):

@@ -1,11 +1,9 @@
 """From a sweep to its jobs.
 
-materials.py    what jobs are made from: model cards, prefixes, human text
-imported.py     texts made elsewhere, matched to prefixes
+materials.py    what jobs and requests are made from: model cards, prefixes, texts
 import_sweep.py the sweep that `bat-harness import` runs
-instances.py    the jobs of one setting, from texts to scores
 resolve.py      parameters that results decide
-planner.py      all jobs that can be planned now, and which parameters are unresolved
+planner.py      all jobs that can be planned now, and which parameters are unresolved; stores them
 older_runs.py   instances of runs from databases that did not store them yet
 finished.py     whether a run is done, from the database alone
 work.py         the amount of work, including jobs that cannot be planned yet

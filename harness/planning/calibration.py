@@ -15,8 +15,7 @@ from harness.planning.materials import Materials, ModelCard
 from harness.planning.work import Pace, Paces
 from workers.corpora import Split
 from workers.prefixes import Prefix
-from workers.requests import ModelRequest, Request
-from workers.worker import Worker
+from workers.requests import ModelRequest, Request, Worker
 
 
 def calibrate(

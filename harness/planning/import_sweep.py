@@ -16,7 +16,7 @@ from bat.errors import InvalidInputError
 from harness.config import SweepConfig, as_written, from_identity, parse_config, run_identity
 from harness.config.imports import Import
 from harness.jobs import ImportTexts
-from harness.planning.imported import load_imported
+from harness.planning.materials import load_imported
 from harness.store import Instance, InstanceKind, InstanceState, Reader, Run
 from harness.words import counted
 from workers.corpora.tables import read_table

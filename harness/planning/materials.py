@@ -1,29 +1,42 @@
-"""What the jobs of a sweep are made from: model cards, prefixes, and the human text to measure.
+"""What the jobs of a sweep are made from: model cards, prefixes, human text to measure, texts made elsewhere.
 
 Of a model, the fingerprints and the tokenizer are needed here, and remembered: workers load the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-from transformers import PreTrainedTokenizerBase
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bat.errors import InvalidInputError
 from harness.config.schema import Features, Import, Model, SweepConfig
-from harness.jobs import LOCAL, CorpusIdentity, HumanText, ImportedFile, ModelIdentity, is_commit
-from harness.jobs.rows import PrefixEntry, PrefixRows
-from harness.planning.imported import ImportedTexts, load_imported
+from harness.jobs import (
+    LOCAL,
+    CorpusIdentity,
+    HumanText,
+    ImportedFile,
+    ModelIdentity,
+    PrefixEntry,
+    PrefixRows,
+    is_commit,
+    storable,
+)
+from harness.store import Reader
 from workers.corpora import Corpus, Split, open_corpus
+from workers.corpora.tables import check_unique, digest_of, read_table
 from workers.encoding import decode, decode_continuation, encode
-from workers.given_texts import given_prefixes
+from workers.given_texts import given_prefixes, without_prefix
 from workers.local_files import is_model_path
 from workers.model_cards import load_card
-from workers.models import ModelInfo
+from workers.model_info import ModelInfo
 from workers.positions import draw_from_corpus
 from workers.prefixes import PrefixSet, prefixes
 from workers.requests import ModelRequest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,16 @@ class Materials:
         self._human_text: dict[str, HumanText] = {}
         self._imported: dict[tuple[str, str], ImportedTexts] = {}
         self._matched: set[tuple[str, str, Split]] = set()
+
+    def prepare(self) -> None:
+        """Load what any plan of the sweep is made from."""
+        for stage in self.config.stages:
+            for model in self.config.models_of(stage):
+                card = self.card(model)
+                if stage.kind == "measure":
+                    self.human_text(card)
+                else:
+                    self.prefix_set(card, stage.text_split)
 
     def card(self, model: Model | Features) -> ModelCard:
         """The card of a model of the sweep."""
@@ -180,3 +203,112 @@ class Materials:
             identity = CorpusIdentity.of(corpus.name, corpus.revision, corpus.split)
             self._human_text[key] = HumanText(tuple(documents), positions, identity)
         return self._human_text[key]
+
+
+@dataclass(frozen=True)
+class SweepInputs:
+    """What requests are built from: a sweep's materials, and stored results. See harness.jobs.Inputs."""
+
+    materials: Materials
+    results: Reader
+
+    def model_request(self, model: ModelIdentity) -> ModelRequest:
+        """The request that makes a worker load a model."""
+        return self.materials.card_of(model).pinned_request
+
+    def human_text(self, model: ModelIdentity) -> HumanText:
+        """The text on which rejection rates are measured, in the tokens of a model."""
+        return self.materials.human_text(self.materials.card_of(model))
+
+    def imported_texts(
+        self, file: ImportedFile, model: ModelIdentity, prefixes: Sequence[PrefixEntry]
+    ) -> list[str]:
+        """The texts of a file that continue these prefixes."""
+        return self.materials.imported_texts(file, model, prefixes)
+
+
+@dataclass(frozen=True)
+class ImportedTexts:
+    """The texts in a column of a file, by the id or the text of their prefix."""
+
+    file: ImportedFile
+    path: str
+    by_id: dict[str, str]
+    by_text: dict[str, str]
+
+    def find(self, prefix: PrefixEntry) -> str | None:
+        """The text that continues a prefix, without the prefix."""
+        text = self.by_id.get(prefix.id) or self.by_text.get(_comparable(prefix.text))
+        return None if text is None else without_prefix(prefix.text, text)
+
+    def match(self, prefixes: Sequence[PrefixEntry]) -> list[str]:
+        """The text for each prefix. Raise if a prefix has none, or if it is ambiguous by its text."""
+        self.check_distinct(prefixes)
+        texts = []
+        for prefix in prefixes:
+            text = self.find(prefix)
+            if text is None:
+                raise self._no_text(prefixes, prefix)
+            if not text.strip():
+                raise InvalidInputError(
+                    f"column {self.file.continuation!r} of {self.path} must have text after the prefix; "
+                    f"there is none for the prefix that begins {_begin(prefix.text)}."
+                )
+            texts.append(text)
+        return texts
+
+    def check_distinct(self, prefixes: Sequence[PrefixEntry]) -> None:
+        """Raise if texts are matched by the text of prefixes and two prefixes have the same text."""
+        seen: dict[str, str] = {}
+        for prefix in prefixes if self.by_text else ():
+            first = seen.setdefault(_comparable(prefix.text), prefix.id)
+            if first != prefix.id:
+                raise InvalidInputError(
+                    f"prefixes {first} and {prefix.id} have the same text, {_begin(prefix.text)}, so it is "
+                    f"ambiguous which one {self.path} continues. Match by id: prefix_id in a sweep, "
+                    "--prefix-id-column on the command line."
+                )
+
+    def _no_text(self, prefixes: Sequence[PrefixEntry], first: PrefixEntry) -> InvalidInputError:
+        count = sum(self.find(prefix) is None for prefix in prefixes)
+        by = "id" if self.file.prefix_id else "text"
+        return InvalidInputError(
+            f"{self.path} must have a text for each prefix of the stage; matched by {by}, {count} of "
+            f"{len(prefixes)} prefixes have none. The first is {first.id}, which begins "
+            f"{_begin(first.text)}. Add the texts, or import the file as a separate run."
+        )
+
+
+def load_imported(
+    source: Import, through_tokenizer: Callable[[str], str] = lambda text: text
+) -> ImportedTexts:
+    """Read the texts of an import. `through_tokenizer` encodes a text with a tokenizer and decodes it."""
+    rows = read_table(source.file, (source.prefix_column, source.continuation))
+    by_id: dict[str, str] = {}
+    by_text: dict[str, str] = {}
+    if source.prefix_id is not None:
+        check_unique(rows, lambda row: row.texts[0], "prefix id")
+        by_id = {row.texts[0]: row.texts[1] for row in rows}
+    else:
+        check_unique(rows, lambda row: _comparable(row.texts[0]), "prefix")
+        for prefix, text in (row.texts for row in rows):
+            text = without_prefix(prefix, text)
+            by_text[_comparable(through_tokenizer(prefix))] = text
+            by_text[_comparable(prefix)] = text
+    file = ImportedFile(
+        name=Path(source.file).name,
+        sha256=digest_of(source.file),
+        continuation=source.continuation,
+        prefix=None if source.prefix_id else source.prefix_column,
+        prefix_id=source.prefix_id,
+    )
+    return ImportedTexts(file, source.file, by_id, by_text)
+
+
+def _comparable(text: str) -> str:
+    """The text for comparisons: without spaces, because programs decode tokens with different spacing."""
+    return "".join(storable(text).split())
+
+
+def _begin(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")

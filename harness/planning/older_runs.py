@@ -180,6 +180,6 @@ def _full_name(model: Model) -> str:
     """The name of a model in the specifications of jobs."""
     if not model.name.startswith("fake:"):
         return model.name
-    from workers.models import full_name  # imports torch, which fake models need anyway
+    from workers.models import full_name
 
     return full_name(model.name)

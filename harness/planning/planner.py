@@ -1,19 +1,19 @@
 """The plan of a sweep: every job that can be planned now, and the parameters that are unresolved.
 
 Results decide some parameters, so a plan grows: it is made again when results have arrived, and jobs that
-were planned before have the same ids. Planning reads the store and writes nothing.
+were planned before have the same ids. Making a plan reads the store and writes nothing; `enqueue` stores it.
+
+    enqueue -> make_plan -> human_jobs, setting_jobs    which ask each kind in harness.jobs for its jobs
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bat.errors import BatError, InvalidInputError
+from bat.errors import InvalidInputError
 from harness.config.expansion import (
-    BestOf,
-    EqualRate,
     MeasureInstance,
     MethodInstance,
     Resolved,
@@ -22,13 +22,57 @@ from harness.config.expansion import (
     measurements,
 )
 from harness.config.schema import SweepConfig
-from harness.jobs import JobSpec, MeasureHumanText, ScoreHuman
-from harness.planning.instances import HumanJobs, SettingJobs, human_jobs, setting_jobs
+from harness.jobs import (
+    FeaturizeGenerated,
+    FeaturizeHuman,
+    FeaturizePrefixes,
+    Generate,
+    HumanLikelihood,
+    ImportTexts,
+    JobSpec,
+    MeasureHumanText,
+    ScoreGenerated,
+    ScoreHuman,
+    TextsJob,
+)
+from harness.jobs.score import SCORE_VERSION
 from harness.planning.materials import Materials, ModelCard
-from harness.planning.resolve import Candidates, Evidence
-from harness.scoring.facts import Better
-from harness.store import Instance, InstanceKind, InstanceState, Reader, Resolution
+from harness.planning.resolve import Resolver, find_candidates
+from harness.store import Instance, InstanceKind, InstanceState, Reader, Resolution, Store
 from workers.corpora import Split
+from workers.prefixes import PrefixSet
+
+AnyJob = JobSpec[Any]
+
+
+@dataclass(frozen=True)
+class HumanJobs:
+    """Jobs about the human text of a stage, which all settings of a model share."""
+
+    prefix_set: PrefixSet
+    features: tuple[FeaturizeHuman, ...]
+    prefix_features: tuple[FeaturizePrefixes, ...]  # for coherence
+    scores: tuple[AnyJob, ...]  # to compare the scores of generated texts with
+
+    @property
+    def jobs(self) -> tuple[AnyJob, ...]:
+        """All jobs, in the order in which they should run."""
+        return (*self.features, *self.prefix_features, *self.scores)
+
+
+@dataclass(frozen=True)
+class SettingJobs:
+    """The jobs of a setting with a seed."""
+
+    texts: tuple[TextsJob, ...]
+    from_texts: tuple[AnyJob, ...]  # what is computed from the texts, in the order in which it should run
+    score: ScoreGenerated  # the one among these that decides between candidates
+    human_score: ScoreHuman | None  # of human text, which candidates may be compared with
+
+    @property
+    def jobs(self) -> tuple[AnyJob, ...]:
+        """All jobs, in the order in which they should run."""
+        return (*self.texts, *self.from_texts)
 
 
 @dataclass(frozen=True)
@@ -44,7 +88,7 @@ class PlannedSetting:
 class Plan:
     """Jobs by stage, in the order in which they should run, and what they are for."""
 
-    jobs: list[tuple[int, JobSpec[Any]]] = field(default_factory=list)  # (position of the stage, job)
+    jobs: list[tuple[int, AnyJob]] = field(default_factory=list)  # (position of the stage, job)
     instances: list[Instance] = field(default_factory=list)
     settings: list[PlannedSetting] = field(default_factory=list)
     unresolved: list[MethodInstance] = field(default_factory=list)
@@ -64,6 +108,52 @@ class Plan:
     def complete(self) -> bool:
         """Whether every job of the sweep is planned."""
         return not self.unresolved
+
+
+def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
+    """Plan a sweep, and store what is new in the plan."""
+    plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
+    _check_versions(store, store.instances(run_id), plan.instances)
+    add_prefixes(store, materials, plan)
+    jobs = (job.job for _, job in plan.jobs)
+    stages = [position for position, _ in plan.jobs]
+    store.add_plan(run_id, jobs, stages, plan.instances, plan.resolutions)
+    return plan
+
+
+def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
+    """Store the sets of prefixes of a plan's jobs that are not stored yet."""
+    for (title, split), prefix_set_id in plan.prefix_sets.items():
+        if not store.has_prefix_set(prefix_set_id):
+            card = materials.card(materials.config.get_model(title))
+            store.add_prefix_set(materials.prefix_rows(card, split))
+
+
+def _check_versions(store: Store, stored: Iterable[Instance], planned: Iterable[Instance]) -> None:
+    """Raise if something that a sweep does not state has changed since it was planned first.
+
+    That is a model or dataset of the hub without a revision, or a package. Local files are part of what
+    identifies a run.
+    """
+    before = {instance.name: instance for instance in stored}
+    for instance in planned:
+        earlier = before.get(instance.name)
+        for role in dict.fromkeys(role for role, _ in instance.jobs if earlier is not None):
+            assert earlier is not None
+            ids = earlier.job_ids(role)
+            if ids and not set(ids) & set(instance.job_ids(role)) and not _are_older(store, ids):
+                raise InvalidInputError(
+                    "a run must have one version of its models, text and plug-ins; the jobs for the "
+                    f"{role} of {instance.name!r} are not those that were planned first, so one of them has "
+                    "changed. Pin the revision that was used, or run the new version under another name, "
+                    "with --set name=NAME."
+                )
+
+
+def _are_older(store: Store, ids: Sequence[str]) -> bool:
+    """Whether these are scores by an older procedure of ours, which the run has in addition to new ones."""
+    specs = store.parsed_jobs(ids).values()
+    return all(isinstance(spec, ScoreGenerated) and spec.version != SCORE_VERSION for spec in specs)
 
 
 def make_plan(
@@ -87,13 +177,12 @@ class _Planner:
         reader: Reader | None,
         known: Sequence[Resolution],
     ) -> None:
-        self.config, self.materials, self.reader = config, materials, reader
-        self.resolved = {resolution.parameter: resolution for resolution in known}
+        self.config, self.materials = config, materials
         self.stage_position = {stage.name: position for position, stage in enumerate(config.stages)}
         self.result = Plan()
         self.job_ids: set[str] = set()
-        self.evidence: dict[str, Evidence] = {}
-        self.measure_jobs: dict[str, list[MeasureHumanText]] = {}
+        self.measure_jobs: dict[str, list[MeasureHumanText]] = {}  # by model
+        self.resolver = Resolver(reader, known, self.measure_jobs)
         self.human: dict[tuple[str, str], HumanJobs] = {}  # (stage, model)
         self.positions: dict[str, int] = {}  # of instances, by name
 
@@ -104,6 +193,8 @@ class _Planner:
             self._position(_human_name(instance))  # before its settings, and the same in every plan
             self._plan_setting(instance)
         self.result.instances.sort(key=lambda instance: instance.position)
+        self.result.resolutions = self.resolver.new
+        self.result.unresolvable = self.resolver.unresolvable
         return self.result
 
     def _plan_measurement(self, measured: MeasureInstance) -> None:
@@ -117,7 +208,7 @@ class _Planner:
         self._add_instance(InstanceKind.MEASURE, measured, name, jobs)
 
     def _plan_setting(self, instance: MethodInstance) -> None:
-        setting = self._resolve(instance)
+        setting = self.resolver.resolve(instance, self.result.settings)
         if setting is None:
             self.result.unresolved.append(instance)
             self.result.deciding.add(self._deciding(instance))
@@ -132,12 +223,11 @@ class _Planner:
             self.human[key] = human_jobs(self.materials, card, instance.split)
         human = self.human[key]
         own = setting_jobs(self.materials, card, human, instance, setting)
-        in_order: list[JobSpec[Any]] = [
-            *own.generate,
+        in_order: list[AnyJob] = [
+            *own.texts,
             *human.features,
             *human.prefix_features,
-            *own.featurize,
-            own.score,
+            *own.from_texts,
             *human.scores,
         ]
         self._add_jobs(instance.stage, in_order)
@@ -154,7 +244,7 @@ class _Planner:
     def _add_setting(
         self, instance: MethodInstance, planned: PlannedSetting | None, prefix_set: str | None = None
     ) -> None:
-        problem = None if planned is not None else self.result.unresolvable.get(instance.resolution_name)
+        problem = None if planned is not None else self.resolver.unresolvable.get(instance.resolution_name)
         state = InstanceState.KNOWN
         if planned is None:
             state = InstanceState.OPEN if problem is None else InstanceState.UNRESOLVABLE
@@ -176,69 +266,16 @@ class _Planner:
             prefix_set=prefix_set,
         )
 
-    def _resolve(self, instance: MethodInstance) -> Setting | None:
-        setting = instance.setting
-        if isinstance(setting.parameter, Resolved):
-            return setting
-        name = instance.resolution_name
-        before = self.resolved.get(name)
-        if before is not None and before.asked == setting.as_dict():
-            return setting.at(before.value)
-        if self.reader is None:
-            return None
-        evidence = self.evidence.setdefault(
-            instance.model, Evidence(self.reader, self.measure_jobs.get(instance.model, []))
-        )
-        try:
-            answer = evidence.resolve(name, setting, self._candidates(instance))
-        except BatError as error:  # such as a rate that the rule cannot reach; other settings can be run
-            self.result.unresolvable[name] = str(error)
-            return None
-        if answer is None:
-            return None
-        resolved, resolutions = answer
-        for resolution in resolutions:
-            if resolution.parameter not in self.resolved:
-                self.resolved[resolution.parameter] = resolution
-                self.result.resolutions.append(resolution)
-        return resolved
-
     def _deciding(self, instance: MethodInstance) -> frozenset[str]:
         ids: set[str] = set()
         if instance.setting.needs_measurement:
             ids |= {job.id for job in self.measure_jobs.get(instance.model, [])}
-        candidates = self._candidates(instance)
+        candidates = find_candidates(instance, self.result.settings)
         if candidates is not None:
             ids |= set(candidates.ids)
         return frozenset(ids)
 
-    def _candidates(self, instance: MethodInstance) -> Candidates | None:
-        """The scores that decide a selection. Stages are planned in order, so these are planned already."""
-        selection = _selection(instance.setting)
-        if selection is None:
-            return None
-        selected, best = selection
-        by_value = []
-        for value in best.candidates:
-            jobs = tuple(
-                planned.jobs.score
-                for planned in self.result.settings
-                if planned.instance.stage == best.stage
-                and planned.instance.model == instance.model
-                and planned.setting.rule == selected.rule
-                and planned.setting.constraints == selected.constraints
-                and planned.setting.parameter == Resolved(value)
-            )
-            if not jobs:
-                return None
-            by_value.append((value, jobs))
-        if best.better is not Better.HUMAN:
-            return Candidates(tuple(by_value))
-        scores = self.human[best.stage, instance.model].scores
-        human = next((job for job in scores if isinstance(job, ScoreHuman)), None)
-        return None if human is None else Candidates(tuple(by_value), human)
-
-    def _add_jobs(self, stage: str, jobs: Sequence[JobSpec[Any]]) -> None:
+    def _add_jobs(self, stage: str, jobs: Sequence[AnyJob]) -> None:
         for job in jobs:
             if job.id not in self.job_ids:
                 self.job_ids.add(job.id)
@@ -249,7 +286,7 @@ class _Planner:
         kind: InstanceKind,
         source: MethodInstance | MeasureInstance,
         name: str,
-        jobs: Sequence[JobSpec[Any]],
+        jobs: Sequence[AnyJob],
         **values: Any,
     ) -> None:
         self.result.instances.append(
@@ -288,11 +325,44 @@ def _check_constraints(card: ModelCard, constraints: int, key: str) -> None:
         )
 
 
-def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:
-    """The setting, this one or the one it must equal, whose parameter is the best of a selection."""
-    match setting.parameter:
-        case BestOf() as best:
-            return setting, best
-        case EqualRate(reference=reference):
-            return _selection(reference)
-    return None
+def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs:
+    """Plan the jobs about the human continuations of the prefixes of one half."""
+    config = materials.config
+    prefix_set = materials.prefix_set(card, split)
+    reader = materials.card(config.features).identity
+    features = FeaturizeHuman.plan(config, reader, prefix_set)
+    with_prefixes = "coherence" in config.scoring.statistics
+    prefixes = FeaturizePrefixes.plan(config, reader, prefix_set) if with_prefixes else []
+    # People do not sample, and their texts are not compared with themselves.
+    statistics = set(config.scoring.statistics) - {"sampling", "support"}
+    scores: list[AnyJob] = []
+    if statistics:
+        likelihood = (
+            HumanLikelihood.plan(config, card.identity, prefix_set) if "perplexity" in statistics else []
+        )
+        score = ScoreHuman.plan(
+            config, card.identity, prefix_set, likelihood, features if with_prefixes else (), prefixes
+        )
+        scores = [*likelihood, score]
+    return HumanJobs(prefix_set, tuple(features), tuple(prefixes), tuple(scores))
+
+
+def setting_jobs(
+    materials: Materials, card: ModelCard, human: HumanJobs, instance: MethodInstance, setting: Setting
+) -> SettingJobs:
+    """Plan the jobs of an instance; `setting` is its setting with a known parameter.
+
+    A kind of job that adds to the results of every setting is planned here, and goes into `from_texts`.
+    """
+    config = materials.config
+    reader = materials.card(config.features).identity
+    texts: Sequence[TextsJob]
+    if instance.seed is None:
+        file = materials.imported_file(card, instance.split, config.get_import(instance.method))
+        texts = ImportTexts.plan(config, card.identity, human.prefix_set, file)
+    else:
+        texts = Generate.plan(config, card.identity, human.prefix_set, setting, instance.seed)
+    featurize = FeaturizeGenerated.plan(config, reader, texts)
+    score = ScoreGenerated.plan(config, human.features, texts, featurize, human.prefix_features)
+    human_score = next((job for job in human.scores if isinstance(job, ScoreHuman)), None)
+    return SettingJobs(tuple(texts), (*featurize, score), score, human_score)

@@ -10,18 +10,21 @@ The `detail` of a resolution has the numbers that `how` describes:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bat.errors import InvalidInputError
+from bat.errors import BatError, InvalidInputError
 from bat.suggestions import did_you_mean
-from harness.config.expansion import AtRate, BestOf, EqualRate, Resolved, Setting
+from harness.config.expansion import AtRate, BestOf, EqualRate, MethodInstance, Resolved, Setting
 from harness.jobs import MeasureHumanText, ScoreGenerated, ScoreHuman
 from harness.scoring.facts import Better
 from harness.store import Reader, Resolution
 from workers.measurement_record import Measurement
 from workers.rejection import Estimate, matching_parameter, parameter_at_rate
+
+if TYPE_CHECKING:
+    from harness.planning.planner import PlannedSetting
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,97 @@ def _distance(average: float, better: Better, human: float) -> float:
             return average
         case Better.HUMAN:
             return abs(average - human)
+
+
+class Resolver:
+    """Resolves the parameters of a sweep: those known before are not resolved again."""
+
+    def __init__(
+        self,
+        reader: Reader | None,
+        known: Sequence[Resolution],
+        measure_jobs: Mapping[str, Sequence[MeasureHumanText]],
+    ) -> None:
+        self._reader = reader
+        self._known = {resolution.parameter: resolution for resolution in known}
+        self._measure_jobs = measure_jobs  # by model
+        self._evidence: dict[str, Evidence] = {}  # by model
+        self.new: list[Resolution] = []
+        self.unresolvable: dict[str, str] = {}  # why, by the name of the resolution
+
+    def resolve(self, instance: MethodInstance, planned: Iterable[PlannedSetting]) -> Setting | None:
+        """The setting of an instance with its parameter; None while it is unresolved.
+
+        `planned` are settings of earlier stages, whose scores may decide it.
+        """
+        setting = instance.setting
+        if isinstance(setting.parameter, Resolved):
+            return setting
+        name = instance.resolution_name
+        before = self._known.get(name)
+        if before is not None and before.asked == setting.as_dict():
+            return setting.at(before.value)
+        if self._reader is None:
+            return None
+        evidence = self._evidence.setdefault(
+            instance.model, Evidence(self._reader, self._measure_jobs.get(instance.model, []))
+        )
+        try:
+            answer = evidence.resolve(name, setting, find_candidates(instance, planned))
+        except BatError as error:  # such as a rate that the rule cannot reach; other settings can be run
+            self.unresolvable[name] = str(error)
+            return None
+        if answer is None:
+            return None
+        resolved, resolutions = answer
+        for resolution in resolutions:
+            if resolution.parameter not in self._known:
+                self._known[resolution.parameter] = resolution
+                self.new.append(resolution)
+        return resolved
+
+
+def find_candidates(instance: MethodInstance, planned: Iterable[PlannedSetting]) -> Candidates | None:
+    """The scores that decide a selection. Stages are planned in order, so these are planned already."""
+    selection = _selection(instance.setting)
+    if selection is None:
+        return None
+    selected, best = selection
+    by_value = []
+    for value in best.candidates:
+        jobs = tuple(
+            other.jobs.score
+            for other in planned
+            if other.instance.stage == best.stage
+            and other.instance.model == instance.model
+            and other.setting.rule == selected.rule
+            and other.setting.constraints == selected.constraints
+            and other.setting.parameter == Resolved(value)
+        )
+        if not jobs:
+            return None
+        by_value.append((value, jobs))
+    if best.better is not Better.HUMAN:
+        return Candidates(tuple(by_value))
+    human = next(
+        (
+            other.jobs.human_score
+            for other in planned
+            if other.instance.stage == best.stage and other.instance.model == instance.model
+        ),
+        None,
+    )
+    return None if human is None else Candidates(tuple(by_value), human)
+
+
+def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:
+    """The setting, this one or the one it must equal, whose parameter is the best of a selection."""
+    match setting.parameter:
+        case BestOf() as best:
+            return setting, best
+        case EqualRate(reference=reference):
+            return _selection(reference)
+    return None
 
 
 def _ends(estimate: Estimate) -> dict[str, Any]:

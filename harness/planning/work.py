@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.config.expansion import BestOf, MethodInstance, Setting
 from harness.jobs import JobKind, JobSpec
-from harness.planning.instances import human_jobs, setting_jobs, stand_in
 from harness.planning.materials import Materials
-from harness.planning.planner import Plan
+from harness.planning.planner import Plan, human_jobs, setting_jobs
+from workers.rejection import default_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,22 @@ def later_jobs(materials: Materials, plan: Plan) -> StagedJobs:
         seen.add(same)
         card = materials.card(config.get_model(instance.model))
         human = human_jobs(materials, card, instance.split)
-        own = setting_jobs(materials, card, human, instance, stand_in(instance))
+        own = setting_jobs(materials, card, human, instance, _stand_in(instance))
         new = [job for job in human.jobs if job.id not in planned_ids]
         planned_ids.update(job.id for job in new)
         # Instances that differ only in their parameter have the same jobs here, so these count repeatedly.
         later += [(positions[instance.stage], job) for job in (*own.jobs, *new)]
     return later
+
+
+def _stand_in(instance: MethodInstance) -> Setting:
+    """The setting with some valid parameter. Its jobs have the number and size of the real ones, but other
+    ids."""
+    setting = instance.setting
+    match setting.parameter:
+        case BestOf(candidates=(first, *_)) if first is not None:
+            return setting.at(first)
+    return setting.at(float(default_parameters(setting.rule)[0]))
 
 
 def count_work(
@@ -122,7 +133,7 @@ class Paces:
 
     def __call__(self, job: JobSpec[Any]) -> Pace:
         if job.kind is JobKind.SCORE or job.model_identity is None:
-            return Pace(job.kind, "")
+            return Pace(job.kind, "", job.pace)
         return Pace(job.kind, self._titles[job.model_identity], job.pace)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from bat.acceptance import Acceptance
 from bat.errors import BatError, InvalidInputError
-from harness.jobs import TextsJob
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import PrefixEntry, TextsJob
 from harness.report.formats import samples as format_samples
 from harness.report.formats.samples import Continuation, Opening, Piece
 from harness.report.parts import Markup, Missing

@@ -13,7 +13,7 @@ from harness.scoring.texts import TextSet
 from workers.requests import Request
 
 if TYPE_CHECKING:
-    from workers.worker import Worker
+    from workers.requests import Worker
 
 
 @dataclass(frozen=True, eq=False)

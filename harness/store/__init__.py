@@ -4,9 +4,9 @@ open_store      for a driver: claim jobs and complete them
 open_reader     for everyone else: queries, which do not block a running sweep
 migrate         upgrade an older database to this version
 
-Inside, store.py writes; reader.py and job_reader.py read. runs.py, plans.py, instances.py, queue.py,
-results.py and deletion.py hold the statements of store.py's transactions, and result_rows.py reads results
-back. merging.py and merging_runs.py bring the results of one database into another.
+Inside, store.py writes; reader.py and job_reader.py read. runs.py, plans.py, queue.py, results.py and
+deletion.py hold the statements of their transactions. merging.py and merging_runs.py bring the results of one
+database into another.
 """
 
 from harness.store.errors import (

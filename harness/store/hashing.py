@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from harness.jobs import ROWS_TYPES, JobKind, canonical_json
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, ScoreRows
+from harness.jobs import (
+    ROWS_TYPES,
+    FeatureRows,
+    GenerationRows,
+    JobKind,
+    MeasurementRows,
+    ScoreRows,
+    canonical_json,
+)
 from harness.store.records import JobState
-from harness.store.result_rows import read_features, read_generations, read_measurement, read_scores
+from harness.store.results import read_features, read_generations, read_measurement, read_scores
 from harness.store.tables import (
     GenerationRow,
     JobRow,

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from harness.jobs.identity import LOCAL, job_id
+from harness.jobs import LOCAL, job_id
 
 _JOBS = sa.table("jobs", sa.column("key"), sa.column("id"), sa.column("kind"), sa.column("spec", sa.JSON()))
 _PAGE = 500

@@ -17,8 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, case, null, or_, select, update
 from sqlalchemy.orm import aliased
 
-from harness.jobs import JobKind
-from harness.jobs.rows import storable
+from harness.jobs import JobKind, storable
 from harness.store.records import AttemptOutcome, JobState, Lease, RetryPolicy
 from harness.store.statements import add_rows, batches, by_key_only, in_run
 from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now

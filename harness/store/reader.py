@@ -12,9 +12,9 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bat.errors import InvalidInputError
-from harness.jobs.rows import PrefixEntry
+from harness.jobs import PrefixEntry
 from harness.scoring.scores import StoredScore
-from harness.store import deletion, hashing, instances, result_rows, runs
+from harness.store import deletion, hashing, plans, results, runs
 from harness.store.addresses import shown
 from harness.store.error_messages import detail_of, was_interrupted
 from harness.store.job_reader import JobReader
@@ -107,7 +107,7 @@ class Reader(JobReader):
     def instances(self, run_id: int, *, with_jobs: bool = True) -> list[Instance]:
         """What a run does, in the order of its sweep. Reading a large sweep is faster without its jobs."""
         with self._database.reading() as connection:
-            return instances.read(connection, run_id, with_jobs=with_jobs)
+            return plans.read_instances(connection, run_id, with_jobs=with_jobs)
 
     def count_deletion(self, run_id: int) -> Deletion:
         """What deleting a run would delete."""
@@ -120,20 +120,20 @@ class Reader(JobReader):
         """The results of measure jobs, concatenated."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            return concatenate([result_rows.read_measurement(connection, key) for key in keys.values()])
+            return concatenate([results.read_measurement(connection, key) for key in keys.values()])
 
     def generations(self, job_ids: Sequence[str]) -> Iterator[tuple[str, Generation]]:
         """The texts of generate jobs with their traces, each with the id of its job."""
         for job_id, key in self._done_keys(job_ids).items():
             with self._database.reading() as connection:
-                entries = result_rows.read_generations(connection, key)
+                entries = results.read_generations(connection, key)
             yield from ((job_id, entry.to_generation()) for entry in entries)
 
     def texts(self, job_ids: Sequence[str]) -> Iterator[GeneratedText]:
         """The texts of generate jobs, without their traces."""
         for job_id, key in self._done_keys(job_ids).items():
             with self._database.reading() as connection:
-                texts = result_rows.read_texts(connection, key, job_id)
+                texts = results.read_texts(connection, key, job_id)
             yield from texts
 
     def texts_by_prefix(self, job_id: str) -> dict[str, str]:
@@ -144,7 +144,7 @@ class Reader(JobReader):
         """The vectors of featurize jobs, concatenated, [n, d]."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            parts = [result_rows.read_features(connection, key) for key in keys.values()]
+            parts = [results.read_features(connection, key) for key in keys.values()]
         parts = [part for part in parts if len(part)]
         widths = sorted({part.shape[1] for part in parts})
         if len(widths) > 1:
@@ -160,19 +160,19 @@ class Reader(JobReader):
             return [
                 StoredScore(job_id, score.name, score.value, score.low, score.high, score.detail)
                 for job_id, key in keys.items()
-                for score in result_rows.read_scores(connection, key)
+                for score in results.read_scores(connection, key)
             ]
 
     def solver_cost(self, job_ids: Sequence[str]) -> tuple[int, float]:
         """The number of tokens that generate jobs wrote, and the seconds spent on their linear programs."""
         with self._database.reading() as connection:
-            return result_rows.read_solver_cost(connection, get_done_keys(connection, job_ids).values())
+            return results.read_solver_cost(connection, get_done_keys(connection, job_ids).values())
 
     def time_use(self, job_ids: Sequence[str]) -> TimeUse | None:
         """What workers spent on done jobs, all together; None if nothing is known, as of older databases."""
         with self._database.reading() as connection:
             keys = get_done_keys(connection, job_ids)
-            return TimeUse.total(result_rows.read_time_use(connection, list(keys.values())))
+            return TimeUse.total(results.read_time_use(connection, list(keys.values())))
 
     # Prefixes
 

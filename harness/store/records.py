@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it: plain, frozen records. Results: harness.jobs.rows."""
+"""What goes into a store and comes out of it: plain, frozen records. Results: `Rows` in harness.jobs."""
 
 from __future__ import annotations
 

@@ -1,17 +1,22 @@
-"""Results of jobs written as rows, in the transaction that marks the jobs as done."""
+"""Results of jobs as rows: written in the transaction that marks the jobs as done, read back job by job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+import numpy.typing as npt
+from sqlalchemy import Connection, func, select
 
 from bat.errors import InvalidInputError
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows
-from harness.store.statements import add_rows
+from bat.random import Key
+from harness.jobs import FeatureRows, GenerationEntry, GenerationRows, MeasurementRows, Rows, ScoreRows
+from harness.scoring.scores import ScoreEntry
+from harness.store.records import AttemptOutcome, GeneratedText
+from harness.store.statements import add_rows, batches
 from harness.store.tables import (
+    AttemptRow,
     Base,
     FeatureRow,
     GenerationRow,
@@ -22,6 +27,7 @@ from harness.store.tables import (
     TokenTraceRow,
 )
 from workers.measurement_record import Measurement, Thresholds
+from workers.time_use import TimeUse
 
 # In the order of their references: traces refer to generations, and thresholds to measurements.
 RESULT_TABLES: tuple[type[Base], ...] = (
@@ -32,11 +38,11 @@ RESULT_TABLES: tuple[type[Base], ...] = (
 TableRows = dict[type[Base], list[dict[str, Any]]]
 
 # Columns in the order of the workers' records, which have the same names.
-MEASURED = (
+_MEASURED = (
     *("document", "position", "token", "probability", "entropy", "maximum", "rank"),
     *("mass_above", "mass_nearer"),
 )
-BOUNDS = (
+_BOUNDS = (
     *("lower", "upper", "lower_rank", "upper_rank", "lower_mass", "upper_mass"),
     *("status", "pivots", "passes", "seconds"),
 )
@@ -64,6 +70,8 @@ def write(connection: Connection, results: Mapping[int, Rows]) -> None:
                 tables[ScoreRow] += [
                     {"job_key": key} | {name: getattr(entry, name) for name in names} for entry in entries
                 ]
+            case _:
+                raise TypeError(f"no table is known for {type(result).__name__}")
     for table, rows in tables.items():
         add_rows(connection, table, rows)
 
@@ -102,10 +110,10 @@ def _add_generations(tables: TableRows, key: int, set_key: int, result: Generati
 
 
 def _add_measurement(tables: TableRows, key: int, measurement: Measurement) -> None:
-    tables[MeasurementRow] += _rows_of(measurement, MEASURED, {"job_key": key})
+    tables[MeasurementRow] += _rows_of(measurement, _MEASURED, {"job_key": key})
     for constraints, thresholds in measurement.thresholds.items():
         shared = {"job_key": key, "constraints": constraints}
-        tables[MeasurementThresholdRow] += _rows_of(thresholds, BOUNDS, shared)
+        tables[MeasurementThresholdRow] += _rows_of(thresholds, _BOUNDS, shared)
 
 
 def _rows_of(
@@ -116,3 +124,116 @@ def _rows_of(
         {**shared, "item": item, **dict(zip(names, values, strict=True))}
         for item, values in enumerate(zip(*columns, strict=True))
     ]
+
+
+def read_measurement(connection: Connection, key: int) -> Measurement:
+    """The result of a measure job."""
+    rows = connection.execute(
+        select(*_columns_of(MeasurementRow, _MEASURED))
+        .where(MeasurementRow.job_key == key)
+        .order_by(MeasurementRow.item)
+    ).all()
+    bounds = connection.execute(
+        select(MeasurementThresholdRow.constraints, *_columns_of(MeasurementThresholdRow, _BOUNDS))
+        .where(MeasurementThresholdRow.job_key == key)
+        .order_by(MeasurementThresholdRow.constraints, MeasurementThresholdRow.item)
+    ).all()
+    by_constraints: dict[int, list[Sequence[Any]]] = {}
+    for constraints, *values in bounds:
+        by_constraints.setdefault(constraints, []).append(values)
+    thresholds = {
+        constraints: Thresholds(**_columns(_BOUNDS, values))  # each has a row for each token
+        for constraints, values in by_constraints.items()
+    }
+    return Measurement(**_columns(_MEASURED, rows), thresholds=thresholds)
+
+
+def _columns_of(table: type[Base], names: Sequence[str]) -> list[Any]:
+    return [getattr(table, name) for name in names]
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, npt.NDArray[Any]]:
+    columns: Any = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+
+
+def read_generations(connection: Connection, key: int) -> list[GenerationEntry]:
+    """The result of a generate job."""
+    rows = connection.execute(
+        select(*GenerationRow.__table__.columns, TokenTraceRow.trace)
+        .join(
+            TokenTraceRow,
+            (TokenTraceRow.job_key == GenerationRow.job_key) & (TokenTraceRow.item == GenerationRow.item),
+        )
+        .where(GenerationRow.job_key == key)
+        .order_by(GenerationRow.item)
+    )
+    return [
+        GenerationEntry(
+            prefix_id=row.prefix_id,
+            random_key=Key(*row.random_key),
+            text=row.text,
+            stop_reason=row.stop_reason,
+            token_count=row.token_count,
+            solver_seconds=row.solver_seconds,
+            trace=row.trace,
+        )
+        for row in rows
+    ]
+
+
+def read_texts(connection: Connection, key: int, job_id: str) -> list[GeneratedText]:
+    """The texts of a generate job, without their traces."""
+    rows = connection.execute(
+        select(
+            GenerationRow.item,
+            GenerationRow.prefix_id,
+            GenerationRow.text,
+            GenerationRow.stop_reason,
+            GenerationRow.token_count,
+        )
+        .where(GenerationRow.job_key == key)
+        .order_by(GenerationRow.item)
+    )
+    return [GeneratedText(job_id, *row) for row in rows]
+
+
+def read_solver_cost(connection: Connection, keys: Iterable[int]) -> tuple[int, float]:
+    """The number of tokens of generate jobs, and the seconds spent on their linear programs."""
+    sums = func.sum(GenerationRow.token_count), func.sum(GenerationRow.solver_seconds)
+    tokens, seconds = 0, 0.0
+    for batch in batches(keys):
+        statement = select(*sums).where(GenerationRow.job_key.in_(batch))
+        more_tokens, more_seconds = connection.execute(statement).one()
+        tokens, seconds = tokens + int(more_tokens or 0), seconds + float(more_seconds or 0.0)
+    return tokens, seconds
+
+
+def read_time_use(connection: Connection, keys: Sequence[int]) -> Iterator[TimeUse]:
+    """What workers spent on the done attempts of jobs, where it is known."""
+    for batch in batches(keys):
+        known = connection.scalars(
+            select(AttemptRow.time_use).where(
+                AttemptRow.job_key.in_(batch),
+                AttemptRow.outcome == AttemptOutcome.DONE,
+                AttemptRow.time_use.is_not(None),
+            )
+        )
+        yield from map(TimeUse.from_json, known)
+
+
+def read_features(connection: Connection, key: int) -> npt.NDArray[np.float32]:
+    """The result of a featurize job, [n, d]; [0, 0] when it has no texts."""
+    blobs = connection.scalars(
+        select(FeatureRow.vector).where(FeatureRow.job_key == key).order_by(FeatureRow.item)
+    )
+    vectors = [np.frombuffer(blob, dtype="<f4") for blob in blobs]
+    return np.array(vectors, dtype=np.float32) if vectors else np.empty((0, 0), np.float32)
+
+
+def read_scores(connection: Connection, key: int) -> list[ScoreEntry]:
+    """The result of a score job, by name."""
+    columns = (ScoreRow.name, ScoreRow.value, ScoreRow.low, ScoreRow.high, ScoreRow.detail)
+    rows = connection.execute(select(*columns).where(ScoreRow.job_key == key))
+    # Sorted here, because databases sort text differently.
+    return sorted((ScoreEntry(*row) for row in rows), key=lambda entry: entry.name)

@@ -35,9 +35,8 @@ from typing import Any
 from sqlalchemy import select, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import ROWS_TYPES, Job, JobKind
-from harness.jobs.rows import PrefixRows, Rows
-from harness.store import deletion, instances, plans, queue, results, runs
+from harness.jobs import ROWS_TYPES, Job, JobKind, PrefixRows, Rows
+from harness.store import deletion, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
 from harness.store.reader import Reader
@@ -179,7 +178,7 @@ class Store(Reader):
         with self._database.writing() as connection:
             plans.lock_plans(connection)
             count = plans.add_jobs(connection, run_id, jobs, stages)
-            instances.replace(connection, run_id, plan)
+            plans.replace_instances(connection, run_id, plan)
             for resolution in resolutions:
                 plans.add_resolution(connection, run_id, resolution)
             return count
@@ -188,7 +187,7 @@ class Store(Reader):
         """Store instances of a run, replacing those with the same names."""
         with self._database.writing() as connection:
             plans.lock_plans(connection)
-            instances.replace(connection, run_id, plan)
+            plans.replace_instances(connection, run_id, plan)
 
     def add_prefix_set(self, rows: PrefixRows) -> None:
         """Store a set of prefixes, which generate jobs refer to by its id."""

@@ -82,7 +82,7 @@ def test_spreading_bounds_every_critical_threshold_from_above(seed: int) -> None
     basis, logits = random_model(seed, tokens=120, hidden=8, constraints=1 + seed % 6, batch=1, scale=2.0)
     probs = bat.softmax(logits)[0]
     solver = CertifiedSolver(start_tokens=60)  # so that tokens inside and outside the heavy set are tried
-    bounds = spreading.upper_bounds(solver.prepare(basis.rows, probs), np.arange(120))
+    bounds = spreading.upper_bounds(solver.prepare(basis.rows, probs).core, np.arange(120))
     lower = np.array([solver.solve(Program(basis.rows, probs, t), Goal()).lower for t in range(120)])
     assert (bounds >= lower * (1 - 1e-9)).all()
     assert (bounds < 1.0).sum() > 30  # it does prove something

@@ -15,8 +15,7 @@ import yaml
 import harness
 from harness import cli
 from harness.driver import cluster
-from harness.jobs import CorpusIdentity, Job, JobKind
-from harness.jobs.identity import job_id
+from harness.jobs import CorpusIdentity, Job, JobKind, job_id
 from harness.planning import materials
 from harness.planning.finished import find_start
 from harness.planning.materials import Materials

@@ -13,11 +13,10 @@ import pytest
 from bat.errors import InvalidInputError
 from harness.cli import main
 from harness.config import to_yaml
-from harness.driver.enqueue import enqueue
 from harness.jobs import JobKind
 from harness.planning.finished import is_finished
 from harness.planning.materials import Materials
-from harness.planning.planner import make_plan
+from harness.planning.planner import enqueue, make_plan
 from harness.planning.work import count_work, later_jobs
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 

@@ -26,7 +26,7 @@ from harness.driver import cluster
 from harness.driver.log import LOGGER, log_to_file
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
-from workers.worker import Worker
+from workers.requests import Worker
 
 FAKE = "fake:v=300,d=8"
 SLOW = f"{FAKE},slow=0.15"

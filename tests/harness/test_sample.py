@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bat import compiled
 from harness.cli import main
 from harness.explore import sample as explore
 
@@ -32,6 +33,34 @@ def test_prints_the_text_and_how_tokens_were_accepted(capsys: pytest.CaptureFixt
     ]
     assert sum(named) == int(counts)
     assert "certified" in printed
+
+
+def test_one_program_is_called_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    costs = set()
+    for seed in range(12):
+        printed = run(capsys, "--method", "ba-eta=0.2", "--max-tokens", "1", "--seed", str(seed))
+        assert "1 token (--max-tokens)" in printed
+        costs |= set(re.findall(r", (\d+ programs?) in \d+ ms:", printed))
+    assert "1 program" in costs
+    assert "1 programs" not in costs
+
+
+@pytest.mark.parametrize("arguments", [["sample", "--prompt", "The"], ["next", "The"]])
+def test_compiling_is_announced_once_where_the_solver_is_used(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(method: str) -> int:
+        model = ["--model", "fake:v=400,d=16", "--constraints", "6"]
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, *model, "--method", method])
+        assert ended.value.code == 0
+        return capsys.readouterr().err.count(f"{compiled.NOTE}\n")
+
+    monkeypatch.setattr(compiled, "is_compiled", lambda *entries: False)
+    assert said("ba-eta=0.2") == 1
+    assert said("eta=0.2") == 0
+    monkeypatch.setattr(compiled, "is_compiled", lambda *entries: True)
+    assert said("ba-eta=0.2") == 0
 
 
 def test_the_same_command_prints_the_same_text(capsys: pytest.CaptureFixture[str]) -> None:

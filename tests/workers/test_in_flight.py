@@ -26,9 +26,8 @@ from workers.generation import generate
 from workers.models import LanguageModel
 from workers.plugin import RuleSampler
 from workers.positions import TokenizedDocument, draw_positions
-from workers.requests import GenerateRequest, MeasureRequest, ModelRequest
+from workers.requests import GenerateRequest, MeasureRequest, ModelRequest, Worker
 from workers.time_use import Clock
-from workers.worker import Worker
 
 NAME = "fake:v=400,d=16,layers=2,context=64"
 

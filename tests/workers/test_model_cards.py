@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from bat.errors import InvalidInputError
 from workers import model_cards, models
 from workers.fingerprints import tokenizer_fingerprint
 from workers.model_cards import load_card
@@ -92,6 +93,38 @@ def test_a_cache_that_cannot_be_written_does_no_harm(
     assert reads == [name, name]
 
 
-def test_fake_models_are_not_remembered(reads: list[str], tmp_path: Path) -> None:
-    assert load_card("fake:v=300,d=8")[0].name == load("fake:v=300,d=8").info.name
-    assert not (tmp_path / "cache").exists()
+def test_fake_models_are_remembered_for_the_code_that_makes_them(
+    reads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "fake:v=300,d=8"
+    expected = load(name, "cpu")
+    for same in (name, "fake:d=8,v=300,slow=0.1"):  # misbehaviour changes no result
+        info, tokenizer = load_card(same)
+        assert info == expected.info
+        assert tokenizer_fingerprint(tokenizer) == info.tokenizer_fingerprint
+    assert reads == [name]
+    changed = tmp_path / "fake_model.py"
+    changed.write_text("# other weights\n", encoding="utf-8")
+    monkeypatch.setattr(model_cards.fake_model, "__file__", str(changed))
+    assert load_card(name)[0] == expected.info
+    assert reads == [name, name]
+    with pytest.raises(InvalidInputError, match="revision can be asked of hub models only"):
+        load_card(name, revision="main")
+
+
+def test_a_tokenizer_that_its_file_does_not_tell_whole_is_read_by_its_class(
+    folder: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = load_card(str(folder))
+    fake = load("fake:v=400,d=8").tokenizer
+    monkeypatch.setattr(model_cards.pretrained, "read_tokenizer_file", lambda *_: fake)
+    info, tokenizer = load_card(str(folder))
+    assert info == expected
+    assert tokenizer_fingerprint(tokenizer) == expected.tokenizer_fingerprint
+
+    def fail(*_: object) -> None:
+        raise OSError("no tokenizer.json")
+
+    monkeypatch.setattr(model_cards.pretrained, "read_tokenizer_file", fail)
+    assert tokenizer_fingerprint(load_card(str(folder))[1]) == expected.tokenizer_fingerprint
+    assert reads == [str(folder)]

@@ -280,7 +280,7 @@ def http_error(kind: type[hub_errors.HfHubHTTPError]) -> Callable[..., str]:
 def test_what_the_hub_denies_is_said_in_a_sentence(
     kind: type[hub_errors.HfHubHTTPError], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretrained, "hf_hub_download", http_error(kind))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", http_error(kind))
     message = complaint("org/tiny", revision="v9")
     assert reason in message
     assert "Many more lines" not in message

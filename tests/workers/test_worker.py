@@ -14,9 +14,8 @@ from workers import models
 from workers.generation import GenerationSettings, generate
 from workers.positions import TokenizedDocument, draw_positions
 from workers.prefixes import Prefix
-from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest
+from workers.requests import FeaturizeRequest, GenerateRequest, MeasureRequest, ModelRequest, Worker
 from workers.traces import encode_trace
-from workers.worker import Worker
 
 FAKE = ModelRequest("fake:v=400,d=16")
 
@@ -134,8 +133,7 @@ def test_an_actor_needs_a_core() -> None:
 def test_an_actor_with_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
-    from workers.actors import start_worker
-    from workers.executor import get_origin
+    from workers.actors import get_origin, start_worker
 
     seen: dict[str, object] = {}
 

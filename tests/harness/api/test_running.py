@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 import harness
+from bat.compiled import EntryPoint
+from harness.api import running
 from harness.driver import cluster
 from harness.driver.log import LOGGER
 from harness.store import open_reader
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
+from workers import pretrained
 
 
 def hash_of(file: Path) -> str:
@@ -41,6 +44,8 @@ def test_a_run_and_the_same_again(
     counts: list[dict[str, tuple[int, int]]] = []
     steps: list[str] = []
     notes: list[str] = []
+    needed: list[EntryPoint] = []
+    monkeypatch.setattr(running, "is_compiled", lambda *entries: needed.extend(entries))
     outcome = harness.run_sweep(
         tiny_sweep(text_corpus),
         file,
@@ -51,11 +56,13 @@ def test_a_run_and_the_same_again(
     assert (outcome.run, outcome.name, outcome.done, outcome.complete) == (1, "tiny", 17, True)
     assert outcome.database == f"sqlite:///{file}"
     assert hash_of(file) == expected
-    # Workers start while the driver loads its own libraries and plans.
-    assert steps == ["Loading Ray", "Starting Ray", "Loading libraries", "Planning", "Waiting for workers"]
+    # Workers start while the driver loads its own libraries and reads what it plans from.
+    assert steps == ["Loading Ray", "Starting Ray", "Planning", "Waiting for workers"]
     assert sum(done for done, _ in counts[-1].values()) == 17
     assert notes[0] == f"Run 'tiny' in sqlite:///{file}, log in {outcome.log}"
-    assert "rejects" in notes[1]
+    assert needed == [EntryPoint.BATCH, EntryPoint.STEP]
+    assert notes[1] == "Compiling the solver, which takes about a minute, once per installation."
+    assert "rejects" in notes[2]
     assert outcome.log is not None
     assert "planned" in outcome.log.read_text()
     assert capsys.readouterr() == ("", "")  # callbacks instead of printing
@@ -172,3 +179,20 @@ def test_what_ray_prints_goes_to_the_log_and_what_others_print_does_not(
         thread.join()
     assert capsys.readouterr().out == "ours\n"
     assert logged == ["Ray: a worker died"]
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_once(
+    text_corpus: Path, file: Path, without_ray: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def fetch(name: str, revision: str | None) -> str:
+        asked.append(name)
+        raise OSError("no network")
+
+    monkeypatch.setattr(pretrained, "fetch_commit", fetch)
+    with pytest.raises(harness.BatError, match="loading it from the hub failed"):
+        harness.run_sweep(tiny_sweep(text_corpus, "nobody/nothing"), file)
+    assert asked == ["nobody/nothing"]
+    with open_reader(file) as reader:
+        assert reader.runs() == []

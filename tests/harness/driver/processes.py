@@ -14,8 +14,7 @@ from typing import Any
 
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import describe
-from workers.requests import Answer, Request
-from workers.worker import Worker
+from workers.requests import Answer, Request, Worker
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 

@@ -16,8 +16,7 @@ from harness.driver.ray_pool import describe
 from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
-from workers.requests import Request
-from workers.worker import Worker
+from workers.requests import Request, Worker
 
 WORDS = (
     "the",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,16 +15,16 @@ from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, is_invalid_input
 from harness.driver.stopping import Stop
-from harness.jobs import JobKind, JobSpec, ScoreHuman
+from harness.jobs import JobKind, JobSpec, ScoreGenerated, ScoreHuman
+from harness.jobs.score import SCORE_VERSION
 from harness.planning import resolve
 from harness.planning.planner import Plan
 from harness.planning.work import later_jobs
 from harness.store import JobState, Lease, Store
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.generation import Generation, StopReason
-from workers.requests import Answer, GenerateRequest, Request
+from workers.requests import Answer, GenerateRequest, Request, Worker
 from workers.traces import Trace
-from workers.worker import Worker
 
 
 @pytest.fixture(scope="module")
@@ -445,3 +446,31 @@ def test_a_parameter_is_chosen_by_the_score_and_direction_that_the_sweep_names(
     assert set(human) == {"coherence", "entropy"}
     distances = {value: abs(average - human["entropy"]) for value, average in averages.items()}
     assert distances[closest.value] == min(distances.values())
+
+
+def test_an_older_run_is_resumed_with_the_scores_of_today(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_of_today = ScoreGenerated.plan.__func__  # type: ignore[attr-defined]
+
+    def older(cls: type[ScoreGenerated], *arguments: Any) -> ScoreGenerated:
+        return dataclasses.replace(plan_of_today(cls, *arguments), version=None)
+
+    monkeypatch.setattr(ScoreGenerated, "plan", classmethod(older))
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert driver.run().complete
+    before = driver.run_id
+    monkeypatch.undo()
+    again = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert again.run_id == before
+    assert again.run().done == 2  # the scores of both methods
+    specs = store.parsed_jobs(job.id for job in store.jobs(before)).values()
+    versions = [spec.version for spec in specs if isinstance(spec, ScoreGenerated)]
+    assert sorted(versions, key=str) == [SCORE_VERSION, SCORE_VERSION, None, None]
+    names = {
+        spec.version: [score.name for score in store.scores([spec.id])]
+        for spec in specs
+        if isinstance(spec, ScoreGenerated)
+    }
+    assert "mauve-star" in names[SCORE_VERSION]
+    assert "mauve-star" not in names[None]

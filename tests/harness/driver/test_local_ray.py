@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from harness.clashes import find_clash
 from harness.store import open_reader
 from tests.harness.driver.sweeps import tiny_sweep
-from workers.executor import Origin, arrange
+from workers.actors import Origin, arrange
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(sys.executable).with_name("bat-harness")
@@ -59,8 +60,11 @@ def run(folder: Path, *arguments: str, path: tuple[Path, ...]) -> subprocess.Pop
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, text=True)
 
 
-def listening(process_id: int) -> set[tuple[str, str]]:
-    """The processes that descend from one, itself included, and the addresses on which they listen."""
+def listening(process_id: int, programs: dict[int, str]) -> set[tuple[str, str]]:
+    """The processes that descend from one, itself included, and the addresses on which they listen.
+
+    `programs` gets the name of the program or script that each process runs.
+    """
     import ray  # noqa: F401  it brings psutil
     import psutil  # isort: skip
 
@@ -73,6 +77,8 @@ def listening(process_id: int) -> set[tuple[str, str]]:
     for process in family:
         try:
             name = "driver" if process.pid == process_id else process.name()
+            scripts = [part for part in process.cmdline() if part.endswith(".py")]
+            programs[process.pid] = Path(scripts[0]).name if scripts else name.partition(".")[0]
             sockets = process.net_connections("inet")
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue  # it has just ended
@@ -92,9 +98,10 @@ def test_a_sweep_in_a_folder_of_strangers_listens_on_this_machine_only(
     (hostile / "sweep.yaml").write_text(json.dumps(sweep))
     process = run(hostile, "run", "sweep.yaml", "--db", "r.db", path=(ROOT, hostile))
     seen: set[tuple[str, str]] = set()
+    programs: dict[int, str] = {}
     try:
         while process.poll() is None:
-            seen |= listening(process.pid)
+            seen |= listening(process.pid, programs)
             try:
                 process.wait(0.3)
             except subprocess.TimeoutExpired:
@@ -109,6 +116,10 @@ def test_a_sweep_in_a_folder_of_strangers_listens_on_this_machine_only(
     assert {name for name, _ in seen} >= {"driver", "gcs_server", "raylet", "ray::Executor"}
     outside = {(name, address) for name, address in seen if not _is_loopback(address)}
     assert outside == set()
+    # Nothing was started that a sweep on this machine does not use: each process takes a while to import Ray.
+    assert Counter(programs.values()) == Counter(
+        ["driver", "gcs_server", "raylet", "ray::DashboardAgent", "ray::RuntimeEnvAgent", "ray::Executor"]
+    )
 
 
 def _is_loopback(address: str) -> bool:

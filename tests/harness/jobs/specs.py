@@ -21,9 +21,7 @@ from harness.jobs import (
     ScoreGenerated,
     ScoreHuman,
 )
-from harness.jobs.featurize_generated import GeneratedTextRange
-from harness.jobs.featurize_human import HumanTextRange
-from harness.jobs.featurize_prefixes import PrefixTextRange
+from harness.jobs.featurize import GeneratedTextRange, HumanTextRange, PrefixTextRange
 from harness.jobs.measure_human_text import DrawnPositions
 from harness.jobs.score_generated import GeneratedTexts
 from harness.jobs.score_human import HumanTexts

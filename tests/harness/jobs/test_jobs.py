@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import pytest
 
 from bat.errors import InvalidInputError
+from bat.solvers import decision_version
 from harness.config import load_config
-from harness.jobs import KINDS, JobKind, JobSpec, parse_job
-from harness.jobs.identity import canonical_json
-from harness.jobs.records import StoredAs, from_json, to_json
+from harness.jobs import KINDS, Generate, JobKind, JobSpec, canonical_json, parse_job
+from harness.jobs.base import StoredAs, from_json, to_json
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
 from tests.harness.jobs import specs
@@ -44,6 +44,16 @@ def test_a_plan_of_today_names_the_pinned_jobs() -> None:
     # What a basis-aware rule does waits for results, and so do the scores that come last.
     assert {"MeasureHumanText", "HumanLikelihood", "Generate", "FeaturizeHuman"} <= there
     assert len(planned & pinned.keys()) >= 6
+
+
+def test_only_basis_aware_texts_depend_on_how_the_solver_decides() -> None:
+    methods = "methods=[{rule: eta, parameter: 0.1}, {rule: ba-eta, parameter: 0.2, constraints: 4}]"
+    config = load_config(CONFIGS / "smoke.yaml", [methods, "stages=[{name: compare, split: test}]"]).config
+    jobs = [job for _, job in make_plan(config, Materials(config)).jobs if isinstance(job, Generate)]
+    versions = {job.rule: job.job.spec.get("solver_version") for job in jobs}
+    assert versions == {"eta": None, "ba-eta": decision_version("certified")}
+    aware = next(job for job in jobs if job.rule == "ba-eta")
+    assert aware.id != dataclasses.replace(aware, solver_version=None).id  # as older databases have it
 
 
 @pytest.mark.parametrize("spec", specs.one_of_each(), ids=lambda spec: type(spec).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multiprocessing.connection import Connection
 
-from harness.jobs.rows import ScoreRows
+from harness.jobs import ScoreRows
 from harness.scoring.scores import ScoreEntry
 from harness.store import open_store, queue
 

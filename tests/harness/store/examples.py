@@ -11,8 +11,17 @@ from sqlalchemy import update
 
 from bat.acceptance import Acceptance
 from bat.random import Key
-from harness.jobs import Job, JobKind, JobLabels, PrefixRange
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, PrefixRows, Rows
+from harness.jobs import (
+    FeatureRows,
+    GenerationRows,
+    Job,
+    JobKind,
+    JobLabels,
+    MeasurementRows,
+    PrefixRange,
+    PrefixRows,
+    Rows,
+)
 from harness.store import Instance, InstanceKind, Lease, Resolution, Store
 from harness.store.tables import JobRow, utc_now
 from tests.harness.jobs import specs

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.jobs import Job, JobKind
-from harness.jobs.rows import FeatureRows
+from harness.jobs import FeatureRows, Job, JobKind
 from harness.store import Store, open_store
 from harness.store.hashing import results_hash
 from tests.harness.store import examples

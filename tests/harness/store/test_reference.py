@@ -14,8 +14,7 @@ import pytest
 from bat.errors import InvalidInputError
 from bat.rules import get_rule
 from harness.api.queries import about_runs
-from harness.jobs import JobKind
-from harness.jobs.rows import MeasurementRows
+from harness.jobs import JobKind, MeasurementRows
 from harness.store import Reader, Store, open_reader
 from harness.store.queries import NAMED_QUERIES, QUERIES, NamedQuery
 from harness.store.reference import render

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bat.errors import InvalidInputError
-from harness.jobs import Job, JobKind
-from harness.jobs.rows import FeatureRows, GenerationRows, MeasurementRows, Rows, ScoreRows, storable
+from harness.jobs import FeatureRows, GenerationRows, Job, JobKind, MeasurementRows, Rows, ScoreRows, storable
 from harness.scoring.scores import ScoreEntry
 from harness.store import JobState, Store, StoreError
 from tests.harness.store import examples

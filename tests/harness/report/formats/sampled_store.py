@@ -12,8 +12,16 @@ from bat.acceptance import Acceptance
 from bat.errors import InvalidInputError
 from bat.random import Key
 from harness.config import Resolved, Setting, SweepConfig, parse_config
-from harness.jobs import CorpusIdentity, Generate, JobKind, ModelIdentity, PrefixRange
-from harness.jobs.rows import GenerationRows, PrefixEntry, PrefixRows
+from harness.jobs import (
+    CorpusIdentity,
+    Generate,
+    GenerationRows,
+    JobKind,
+    ModelIdentity,
+    PrefixEntry,
+    PrefixRange,
+    PrefixRows,
+)
 from harness.planning.finished import stored_identity
 from harness.report.results import Result, Results, Scored
 from harness.store import Lease, Reader, Store, open_store

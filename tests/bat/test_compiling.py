@@ -1,0 +1,54 @@
+"""Compiled code is not kept beyond the sources that it was made of."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from numba.core.dispatcher import Dispatcher
+
+import bat
+from bat import _compiling, compiled
+
+CALLER = "from bat._compiling import njit\nfrom bat.called import called\n\n\n@njit(cache=True)\n"
+CALLED = "from bat._compiling import njit\n\n\n@njit(cache=True)\ndef called():\n    return {}\n"
+RUN = "from bat import caller; print(caller.caller(), sum(caller.caller.stats.cache_hits.values()))"
+
+
+def test_an_edited_function_is_compiled_into_its_callers_again(tmp_path: Path) -> None:
+    package = tmp_path / "bat"  # found before the installed one
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for module in (_compiling, compiled):
+        shutil.copy(str(module.__file__), package)
+    (package / "caller.py").write_text(CALLER + "def caller():\n    return 10 * called()\n", encoding="utf-8")
+
+    def run(answer: int) -> list[str]:
+        (package / "called.py").write_text(CALLED.format(answer), encoding="utf-8")
+        command = [sys.executable, "-c", RUN]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    assert run(1) == ["10", "0"]
+    assert run(1) == ["10", "1"]  # kept
+    assert run(2) == ["20", "0"]
+    [index] = package.glob("__pycache__/caller.caller-*.nbi")
+    assert compiled.source_stamp(package).encode() in index.read_bytes()  # as bat.compiled looks for it
+
+
+def test_every_compiled_function_of_the_package_carries_the_stamp() -> None:
+    stamp = compiled.source_stamp(Path(bat.__file__).parent)
+    names = [module.name for module in pkgutil.walk_packages(bat.__path__, "bat.")]
+    kernels = {
+        f"{name}.{found.py_func.__name__}": found
+        for name in names
+        if name.rpartition(".")[2].startswith("_")
+        for found in vars(importlib.import_module(name)).values()
+        if isinstance(found, Dispatcher) and found.py_func.__module__ == name
+    }
+    assert len(kernels) > 50
+    assert {kernel._cache._cache_file._source_stamp for kernel in kernels.values()} == {stamp}
