@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api.runs import Database, RunName, choose_runs, reading
+from harness.api.runs import ALL, Database, RunName, choose_runs, reading
 from harness.api.sweeps import StepProgress
 from harness.export.run_files import check_folder
 from harness.report.parts import Report
@@ -24,6 +24,7 @@ class WrittenReport:
     runs: tuple[Run, ...]
     report: Report
     database: str  # the address of the results
+    left_out: tuple[str, ...] = ()  # why runs were left out of a report of all, a sentence each
 
 
 def write_report(
@@ -40,12 +41,14 @@ def write_report(
 ) -> WrittenReport:
     """Write tables and figures of runs to a new or empty folder, as HTML, Markdown, LaTeX and CSV.
 
-    `runs` are names or numbers of runs on the same text; default: those in `compare`, or the latest run.
+    `runs` are names or numbers of runs on the same text; default: those in `compare`, or the latest run. With
+    "all", they are the runs that can be compared with the latest one.
     `compare` adds tables of differences: "ba-eta:eta", "tight:loose", "run1/eta:run2/eta" or "run1:run2".
     `paper` adds the paper's numbers to a sweep that repeats none of its experiments. `with_model` loads the
     first model to add tables of next tokens and the rank of its outputs. `force` overwrites existing files.
     """
     from harness.report.building import build_report
+    from harness.report.loading import comparable_runs
     from harness.report.writing import write_report as write_files
 
     folder = Path(output)
@@ -53,6 +56,9 @@ def write_report(
     with reading(db) as reader:
         pairs = [compare] if isinstance(compare, str) else list(compare)
         chosen = choose_runs(reader, runs or runs_in(reader, pairs) or None)
+        left_out: list[str] = []
+        if runs == ALL:
+            chosen, left_out = comparable_runs(reader, chosen)
         report = build_report(
             reader,
             chosen,
@@ -62,7 +68,9 @@ def write_report(
             compare=pairs,
         )
         files = write_files(report, folder, force=force)
-        return WrittenReport(folder / "report.html", tuple(files), tuple(chosen), report, reader.address)
+        return WrittenReport(
+            folder / "report.html", tuple(files), tuple(chosen), report, reader.address, tuple(left_out)
+        )
 
 
 def runs_in(reader: Reader, pairs: Iterable[str]) -> list[str]:

@@ -36,6 +36,14 @@ def report(
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Report all runs that can be compared with the latest one, with a leaderboard of their "
+            "settings. The others are listed.",
+        ),
+    ] = False,
     compare: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,6 +90,7 @@ def report(
         bat-harness report demo --compare ba-eta:eta --output report
         bat-harness report --compare run1/eta:run2/eta --output report
         bat-harness report run1 run2 --compare run1:run2 --output report
+        bat-harness report --all --output leaderboard
     """
     from harness.api.reports import write_report
 
@@ -89,7 +98,7 @@ def report(
         written = write_report(
             db,
             output,
-            runs,
+            _chosen(runs, every=every),
             compare=compare or (),
             paper=paper,
             with_model=with_model,
@@ -104,11 +113,14 @@ def report(
             "page": str(written.page),
             "files": [str(path) for path in written.files],
             "missing": [missing.what for missing in made.missing],
+            "left_out": list(written.left_out),
         }
         typer.echo(json.dumps(record, indent=2))
         return
     console = get_console()
-    _print_summary(console, made)
+    for sentence in written.left_out:
+        console.print(sentence, soft_wrap=True, highlight=False)
+    _print_summary(console, made, leaderboard=every or len(written.runs) > 1)
     files = len(written.files)
     console.print(f"Report: {written.page} ({files} files)", soft_wrap=True, highlight=False)
     console.print(f"Database: {written.database}", soft_wrap=True, highlight=False)
@@ -116,11 +128,23 @@ def report(
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def _print_summary(console: Console, made: Report) -> None:
+def _chosen(runs: list[str] | None, *, every: bool) -> list[str] | str | None:
+    from bat.errors import InvalidInputError
+    from harness.api.runs import ALL
+
+    if every and runs:
+        raise InvalidInputError(
+            f"--all takes every run; got {', '.join(runs)} as well. Leave out either --all or the runs."
+        )
+    return ALL if every else runs
+
+
+def _print_summary(console: Console, made: Report, *, leaderboard: bool) -> None:
     from harness.commands.report_view import print_table
 
     for table in _tables(made):
-        if table.name in ("comparison", "differences", "imported") or table.name.startswith("compare"):
+        begins = ("compare", "leaderboard") if leaderboard else ("compare",)
+        if table.name in ("comparison", "differences", "imported") or table.name.startswith(begins):
             print_table(console, table)
             console.print()
     if made.missing:

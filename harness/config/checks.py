@@ -9,6 +9,7 @@ from bat.errors import InvalidInputError
 from bat.rules import get_rule_form, rule_names
 from harness.config.errors import Path, Problem, spell, suggest
 from harness.config.methods import Choice, Match, Method, parameter_problem, unmeasured_temperature
+from harness.scoring.facts import facts_of
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def find_problems(config: SweepConfig) -> Iterator[Problem]:
     """Find what is wrong with a sweep whose sections are each valid; nothing if it can be run."""
-    problems = [*_names(config), *_references(config)]
+    problems = [*_names(config), *_references(config), *_chosen_by(config)]
     if not problems:
         # What a stage needs is only defined once all names and references are valid.
         problems = [*_measured_once(config), *_stages(config)]
@@ -129,6 +130,19 @@ def _references(config: SweepConfig) -> Iterator[Problem]:
             if problem := parameter_problem(rule, value, (*path, "parameter", j)):
                 yield problem
     yield from _cycles(config)
+
+
+def _chosen_by(config: SweepConfig) -> Iterator[Problem]:
+    """Scores that parameters are chosen by must be computed."""
+    for i, method in enumerate(config.methods):
+        best = method.parameter.best if isinstance(method.parameter, Choice) else None
+        family = None if best is None else facts_of(best.metric).family
+        if best is not None and family is not None and family not in config.scoring.statistics:
+            sentence = (
+                f"{best.metric} belongs to the statistic {family!r}, which scoring.statistics leaves out. "
+                f"Add {family!r} to it."
+            )
+            yield Problem(("methods", i, "parameter", "best", "metric"), sentence)
 
 
 def _cycles(config: SweepConfig) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from bat.temperature import Temperature
 from harness.config.checks import find_selection, get_reference
 from harness.config.methods import Best, Choice, Match, Method
 from harness.config.sections import Split
+from harness.scoring.facts import Better
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -67,17 +68,21 @@ class EqualRate:
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """The candidate whose `metric`, averaged over seeds, was the highest in an earlier stage."""
+    """The candidate whose `metric`, averaged over seeds, was the best in an earlier stage."""
 
     metric: str
     stage: str
     split: Split
     candidates: tuple[float | None, ...]
+    better: Better = Better.HIGHER
 
     def as_dict(self) -> Any:
         """As in YAML, with the stage that runs the candidates."""
         among = list(self.candidates)
-        return {"best": {"metric": self.metric, "stage": self.stage, "split": self.split, "among": among}}
+        best = {"metric": self.metric, "stage": self.stage, "split": self.split, "among": among}
+        if self.better is not Better.HIGHER:  # before other directions there was none to store
+            best["better"] = self.better.value
+        return {"best": best}
 
 
 Parameter = Resolved | AtRate | EqualRate | BestOf
@@ -194,7 +199,8 @@ def _parameter_from(data: Any) -> Parameter:
             return EqualRate(Setting.from_dict(reference))
         case {"best": best}:
             candidates = tuple(None if value is None else float(value) for value in best["among"])
-            return BestOf(best["metric"], best["stage"], best["split"], candidates)
+            better = Better(best.get("better", Better.HIGHER))
+            return BestOf(best["metric"], best["stage"], best["split"], candidates, better)
     return Resolved(None if data is None else float(data))
 
 
@@ -290,7 +296,8 @@ def _parameters(
             selection = find_selection(config, stage, model, method)
             assert selection is not None, "checked when the sweep was loaded"
             candidates = tuple(get_rule(method.rule, value).parameter for _, value in method.literals())
-            yield BestOf(best.metric, selection.name, best.split, candidates)
+            assert best.direction is not None, "checked when the sweep was loaded"
+            yield BestOf(best.metric, selection.name, best.split, candidates, best.direction)
         case None:
             yield Resolved(None)
         case _:

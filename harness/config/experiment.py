@@ -28,7 +28,7 @@ from harness.config.sections import (
     Text,
     Unordered,
 )
-from harness.scoring.statistics import STATISTIC_NAMES
+from harness.scoring.statistics import DEFAULT_STATISTICS
 
 
 class Model(Section):
@@ -211,9 +211,9 @@ class Scoring(Section):
     mauve: Mauve = Mauve()
     """Options of MAUVE."""
 
-    statistics: Annotated[tuple[Statistic, ...], DISTINCT, Unordered] = STATISTIC_NAMES
-    """Other scores to report; default: all built-in ones, [] for none. `sampling` describes how tokens were
-    accepted."""
+    statistics: Annotated[tuple[Statistic, ...], DISTINCT, Unordered] = DEFAULT_STATISTICS
+    """Other scores to report; default: all built-in ones but `coherence`, which needs vectors of prefixes; []
+    for none. `sampling` describes how tokens were accepted."""
 
     resamples: Natural = 1000
     """How often prefixes are resampled to compute intervals; 0 for no intervals."""

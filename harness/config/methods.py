@@ -9,6 +9,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from bat.errors import InvalidInputError
 from bat.rules import RuleForm, builtin_rule_names, get_rule_form
+from bat.suggestions import did_you_mean
 from bat.temperature import Order, Temperature, resolve_temperature
 from harness.config.errors import ConfigError, Path, Problem
 from harness.config.sections import (
@@ -24,6 +25,7 @@ from harness.config.sections import (
     Split,
     one_or_several,
 )
+from harness.scoring.facts import SCORES, Better, facts_of
 
 DEFAULT_CONSTRAINTS = 20  # "typically 20" (the paper, section 4)
 
@@ -33,16 +35,44 @@ Sizes = Annotated[tuple[Natural, ...], one_or_several(Natural), NOT_EMPTY, DISTI
 
 
 class Best(Section):
-    """Run every candidate on one split, and use the one with the highest score on other splits."""
+    """Run every candidate on one split, and use the one with the best score on other splits."""
 
-    metric: Literal["mauve"] = "mauve"
-    """The score to maximize, averaged over seeds."""
+    metric: Annotated[str, Field(min_length=1, examples=["mauve", "recall", "perplexity"])] = "mauve"
+    """The score to choose by, averaged over seeds: any score in docs/scores.md, or one of a plug-in."""
+
+    better: Annotated[Literal["higher", "lower", "human"] | None, Added] = None
+    """Which values of the score are better: `higher`, `lower`, or close to `human` text; default: as
+    docs/scores.md says for the score."""
 
     split: Split = "validation"
     """Stages on this split run all candidates. Stages on other splits run the best one."""
 
     among: Annotated[tuple[float, ...], NOT_EMPTY, DISTINCT]
     """The candidates."""
+
+    @model_validator(mode="after")
+    def _says_what_is_better(self) -> Best:
+        if self.better is None and self.metric not in SCORES:
+            sentence = (
+                f"a score must be one of {', '.join(SCORES)}; got {self.metric!r}."
+                f"{did_you_mean(self.metric, SCORES)} For the score of a plug-in, set `better`, too."
+            )
+            raise ConfigError([Problem(("metric",), sentence)])
+        if self.direction is None:
+            sentence = (
+                f"{self.metric} does not say how good texts are. Set `better` to higher, lower or human, or "
+                "choose another score."
+            )
+            raise ConfigError([Problem(("metric",), sentence)])
+        if self.direction is Better.HUMAN and not facts_of(self.metric).of_human_text:
+            sentence = f"human text has no {self.metric} to be close to. Set `better` to higher or lower."
+            raise ConfigError([Problem(("better",), sentence)])
+        return self
+
+    @property
+    def direction(self) -> Better | None:
+        """Which values are better."""
+        return facts_of(self.metric).better if self.better is None else Better(self.better)
 
 
 class Match(Section):
@@ -59,7 +89,7 @@ class Choice(Section):
     """A parameter that results decide. Set exactly one of these keys."""
 
     best: Best | None = None
-    """The candidate with the highest score on a split."""
+    """The candidate with the best score on a split."""
 
     match: Match | None = None
     """The parameter with the same human-text rejection rate as another method. Only for basis-aware rules."""

@@ -4,7 +4,7 @@
                              the same for human continuations, for their perplexity
     generate.py              texts that continue prefixes under a setting
     import_texts.py          texts made elsewhere that continue prefixes
-    featurize.py             vectors of human continuations, and of generated texts
+    featurize.py             vectors of human continuations, of generated texts, and of prefixes alone
     score_generated.py       MAUVE and statistics of a setting                    } score.py has what
     score_human.py           the same statistics of human text                    } both share
 
@@ -36,7 +36,7 @@ from harness.jobs.base import (
     rows_type_of,
     sha256_of,
 )
-from harness.jobs.featurize import FeatureRows, FeaturizeGenerated, FeaturizeHuman
+from harness.jobs.featurize import FeatureRows, FeaturizeGenerated, FeaturizeHuman, FeaturizePrefixes
 from harness.jobs.generate import Generate
 from harness.jobs.import_texts import ImportedFile, ImportTexts
 from harness.jobs.measure_human_text import HumanLikelihood, MeasureHumanText, MeasurementRows
@@ -68,6 +68,7 @@ __all__ = [
     "FeatureRows",
     "FeaturizeGenerated",
     "FeaturizeHuman",
+    "FeaturizePrefixes",
     "Generate",
     "GenerationEntry",
     "GenerationRows",

@@ -1,4 +1,4 @@
-"""Featurize: turn human continuations of prefixes, or the texts of generate jobs, into vectors for MAUVE."""
+"""Featurize: turn human continuations of prefixes, the texts of generate jobs, or prefixes into vectors."""
 
 from __future__ import annotations
 
@@ -171,6 +171,52 @@ class FeaturizeGenerated(Featurize):
         )
         by_prefix = inputs.results.texts_by_prefix(self.texts.generated)
         return prefixes, [by_prefix[prefix.id] for prefix in prefixes]
+
+
+@dataclass(frozen=True)
+class PrefixTextRange:
+    """A range of the prefixes of a set."""
+
+    prefixes: str  # the set
+    start: int
+    stop: int
+
+
+@register
+@dataclass(frozen=True)
+class FeaturizePrefixes(Featurize):
+    """A shard of prefixes, read as texts of their own."""
+
+    role = "prefix features"
+    marker = ("texts", "prefixes")
+
+    texts: PrefixTextRange
+
+    @classmethod
+    def plan(
+        cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet
+    ) -> list[FeaturizePrefixes]:
+        """All jobs for a set of prefixes."""
+        options: dict[str, Any] = {**_reading_options(config), "include_prefix": True}
+        return [
+            cls(model, **options, texts=PrefixTextRange(prefix_set.human_fingerprint, start, stop))
+            for start, stop in shards(len(prefix_set.prefixes), config.features.shard_size)
+        ]
+
+    @property
+    def prefix_set(self) -> str:
+        return self.texts.prefixes
+
+    def describe(self) -> str:
+        return f"read {self.units} prefixes, {self.model.shown}"
+
+    @property
+    def units(self) -> int:
+        return self.texts.stop - self.texts.start
+
+    def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
+        prefixes = inputs.results.prefixes(self.texts.prefixes, self.texts.start, self.texts.stop)
+        return prefixes, [""] * len(prefixes)  # nothing after the prefix
 
 
 def _reading_options(config: SweepConfig) -> dict[str, int | bool]:

@@ -18,7 +18,6 @@ from harness.scoring.statistics import provenance
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
     from harness.scoring.request import ScoreRequest
-    from harness.scoring.scorer import FeaturePair
     from harness.scoring.texts import TextSet
     from workers.prefixes import Prefix
 
@@ -26,6 +25,10 @@ _WARM_UP_TEXTS = 8
 
 # Perplexity and sampling need generated texts, and take hardly any time.
 _NOT_TIMED = ("perplexity", "sampling")
+
+# The version of the procedure: increased when the same specification gives other scores or intervals. None,
+# before there were versions: MAUVE was the only score of clusters, with prefixes drawn with replacement.
+SCORE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,17 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
         return None
 
     @property
+    def procedure(self) -> int | None:
+        """The version of the procedure; None for that of older score jobs."""
+        return None
+
+    @property
     def units(self) -> int:
         return len((self.mauve_options or {}).get("kmeans_seeds", ())) + len(self.statistics)
 
     @property
     def score_names(self) -> list[str]:
-        """Names of the scores, MAUVE first."""
+        """MAUVE and families of statistics."""
         return [*(["mauve"] if self.mauve_options is not None else []), *self.statistics]
 
     def rows(self, value: tuple[ScoreEntry, ...]) -> ScoreRows:
@@ -75,7 +83,6 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
     def score_request(
         self,
         texts: TextSet,
-        features: FeaturePair | None,
         *,
         statistics: tuple[str, ...] | None = None,
         resamples: int | None = None,
@@ -91,8 +98,8 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
             Resampling(
                 texts.prefixes, self.resamples if resamples is None else resamples, self.resample_seed
             ),
-            features,
             self.mauve_options if mauve is None else mauve,
+            self.procedure,
         )
 
     def time_unit(self, trial: Trial) -> float:
@@ -105,12 +112,12 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
         # The warm-up loads libraries.
         mauve = self.mauve_options and {**self.mauve_options, "buckets": "auto"}
         warm_up = self.score_request(
-            *_synthetic_texts(trial, prefixes[:_WARM_UP_TEXTS]),
+            _synthetic_texts(trial, prefixes[:_WARM_UP_TEXTS]),
             statistics=statistics,
             resamples=1,
             mauve=mauve,
         )
-        request = self.score_request(*_synthetic_texts(trial, prefixes), statistics=statistics)
+        request = self.score_request(_synthetic_texts(trial, prefixes), statistics=statistics)
         return trial.seconds(request, warm_up=warm_up) / self.units
 
 
@@ -131,18 +138,20 @@ def logarithms(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64
         return np.log(probabilities)
 
 
-def _synthetic_texts(trial: Trial, prefixes: tuple[Prefix, ...]) -> tuple[TextSet, FeaturePair]:
-    from harness.scoring.scorer import FeaturePair
-    from harness.scoring.texts import TextSet, TokenLikelihood
+def _synthetic_texts(trial: Trial, prefixes: tuple[Prefix, ...]) -> TextSet:
+    from harness.scoring.texts import Features, TextSet, TokenLikelihood
 
     count, samples = len(prefixes), trial.config.generation.samples
-    size = (count * (1 + samples), trial.feature_width)
+    size = (count * (2 + samples), trial.feature_width)
     vectors = np.random.default_rng(0).standard_normal(size, np.float32)
-    texts = TextSet(
+    texts = tuple(np.array(prefix.continuation_ids, dtype=np.int64) for prefix in prefixes)
+    return TextSet(
         prefixes=count,
         prefix_index=np.tile(np.arange(count), samples),
-        token_ids=tuple(np.array(prefix.continuation_ids, dtype=np.int64) for prefix in prefixes) * samples,
+        token_ids=texts * samples,
         ended=np.zeros(count * samples, dtype=bool),
         likelihood=TokenLikelihood(np.empty(0, dtype=np.int64), np.empty(0)),
+        # Words of about the length of a token.
+        strings=tuple(" ".join(map(str, ids.tolist())) for ids in texts) * samples,
+        features=Features(vectors[2 * count :], vectors[:count], vectors[count : 2 * count]),
     )
-    return texts, FeaturePair(vectors[:count], vectors[count:])

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.jobs.base import register
-from harness.jobs.featurize import FeaturizeGenerated, FeaturizeHuman
+from harness.jobs.featurize import FeaturizeGenerated, FeaturizeHuman, FeaturizePrefixes
 from harness.jobs.parts import Inputs, Results, TextsJob
-from harness.jobs.score import Score, logarithms, scoring_options
+from harness.jobs.score import SCORE_VERSION, Score, logarithms, scoring_options
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
     from harness.scoring.request import ScoreRequest
-    from harness.scoring.texts import TextSet
+    from harness.scoring.texts import Features, TextSet
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class ScoreGenerated(Score):
     texts: GeneratedTexts
     mauve: Mapping[str, Any]
     plugins: Mapping[str, Mapping[str, str]] | None = None  # provenance of statistics that are not built in
+    prefix_features: tuple[str, ...] | None = None  # featurize jobs of the prefixes alone, for coherence
+    version: int | None = None  # of the procedure; None: as before there were versions
 
     @classmethod
     def plan(
@@ -47,6 +49,7 @@ class ScoreGenerated(Score):
         human: Sequence[FeaturizeHuman],
         generate: Sequence[TextsJob],
         featurize: Sequence[FeaturizeGenerated],
+        prefixes: Sequence[FeaturizePrefixes] = (),
     ) -> ScoreGenerated:
         """The job of a setting with a seed."""
         mauve = config.scoring.mauve
@@ -59,28 +62,39 @@ class ScoreGenerated(Score):
             generated=tuple(job.id for job in featurize),
             texts=GeneratedTexts(tuple(job.id for job in generate)),
             mauve={**mauve.model_dump(mode="json"), "kmeans_seeds": list(mauve.kmeans_seeds)},
+            prefix_features=tuple(job.id for job in prefixes) or None,
+            version=SCORE_VERSION,
         )
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.human, *self.texts.generated, *self.generated)))
+        own = (*self.texts.generated, *self.generated)
+        return tuple(dict.fromkeys((*self.human, *own, *(self.prefix_features or ()))))
 
     @property
     def mauve_options(self) -> Mapping[str, Any]:
         return self.mauve
 
+    @property
+    def procedure(self) -> int | None:
+        return self.version
+
     def describe(self) -> str:
         return f"scored what a model wrote: {', '.join(self.score_names)}"
 
     def request(self, inputs: Inputs, batch_size: int | None = None) -> ScoreRequest:
-        from harness.scoring.scorer import FeaturePair
+        from harness.scoring.texts import Features
 
         results = inputs.results
-        features = FeaturePair(results.features(self.human), results.features(self.generated))
-        return self.score_request(_read_texts(results, self.texts.generated), features)
+        features = Features(
+            results.features(self.generated),
+            results.features(self.human),
+            None if self.prefix_features is None else results.features(self.prefix_features),
+        )
+        return self.score_request(_read_texts(results, self.texts.generated, features))
 
 
-def _read_texts(results: Results, job_ids: Sequence[str]) -> TextSet:
+def _read_texts(results: Results, job_ids: Sequence[str], features: Features) -> TextSet:
     from harness.scoring.texts import TextSet, TokenLikelihood
     from workers.generation_record import StopReason
 
@@ -99,4 +113,6 @@ def _read_texts(results: Results, job_ids: Sequence[str]) -> TextSet:
             np.repeat(np.arange(len(generations)), lengths), logarithms(np.concatenate(probabilities))
         ),
         traces=tuple(generation.trace for generation in generations),
+        strings=tuple(generation.text for generation in generations),
+        features=features,
     )

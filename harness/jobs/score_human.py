@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.jobs.base import register
+from harness.jobs.featurize import FeaturizeHuman, FeaturizePrefixes
 from harness.jobs.measure_human_text import HumanLikelihood
 from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity
 from harness.jobs.score import Score, logarithms, scoring_options
@@ -41,6 +42,8 @@ class ScoreHuman(Score):
     max_tokens: int  # shorter texts ended by themselves
     likelihood: tuple[str, ...]  # jobs
     plugins: Mapping[str, Mapping[str, str]] | None = None  # provenance of statistics that are not built in
+    features: tuple[str, ...] | None = None  # featurize jobs of the texts, for coherence
+    prefix_features: tuple[str, ...] | None = None  # and of the prefixes alone
 
     @classmethod
     def plan(
@@ -49,8 +52,10 @@ class ScoreHuman(Score):
         model: ModelIdentity,
         prefix_set: PrefixSet,
         likelihood: Sequence[HumanLikelihood],
+        features: Sequence[FeaturizeHuman] = (),
+        prefixes: Sequence[FeaturizePrefixes] = (),
     ) -> ScoreHuman:
-        """The job for a model and a set of prefixes."""
+        """The job for a model and a set of prefixes; features only if they are needed."""
         return cls(
             **scoring_options(config),
             model=model,
@@ -58,11 +63,13 @@ class ScoreHuman(Score):
             texts=HumanTexts(prefix_set.human_fingerprint),
             max_tokens=config.generation.max_tokens,
             likelihood=tuple(job.id for job in likelihood),
+            features=tuple(job.id for job in features) or None,
+            prefix_features=tuple(job.id for job in prefixes) or None,
         )
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return self.likelihood
+        return (*self.likelihood, *(self.features or ()), *(self.prefix_features or ()))
 
     @property
     def prefix_set(self) -> str:
@@ -72,20 +79,28 @@ class ScoreHuman(Score):
         return f"scored what people wrote: {', '.join(self.score_names)}"
 
     def request(self, inputs: Inputs, batch_size: int | None = None) -> ScoreRequest:
-        from harness.scoring.texts import TextSet, TokenLikelihood
+        from harness.scoring.texts import Features, TextSet, TokenLikelihood
 
-        entries = inputs.results.prefixes(self.texts.human)
+        results = inputs.results
+        entries = results.prefixes(self.texts.human)
         text_of, log_probs = np.empty(0, dtype=np.int64), np.empty(0)
         if self.likelihood:
-            measured = inputs.results.measurement(self.likelihood)
+            measured = results.measurement(self.likelihood)
             index_of = {entry.id: index for index, entry in enumerate(entries)}
             text_of = np.array([index_of[name] for name in measured.document.tolist()], dtype=np.int64)
             log_probs = logarithms(measured.probability)
+        features = None
+        if self.features is not None and self.prefix_features is not None:
+            features = Features(
+                results.features(self.features), prefixes=results.features(self.prefix_features)
+            )
         texts = TextSet(
             prefixes=len(entries),
             prefix_index=np.arange(len(entries)),
             token_ids=tuple(np.array(entry.continuation_ids, dtype=np.int64) for entry in entries),
             ended=np.array([len(entry.continuation_ids) < self.max_tokens for entry in entries]),
             likelihood=TokenLikelihood(text_of, log_probs),
+            strings=tuple(entry.continuation for entry in entries),
+            features=features,
         )
-        return self.score_request(texts, None)
+        return self.score_request(texts)

@@ -15,6 +15,7 @@ from harness.config.expansion import MeasureInstance, MethodInstance
 from harness.config.schema import Model
 from harness.jobs import (
     FeaturizeHuman,
+    FeaturizePrefixes,
     Generate,
     HumanLikelihood,
     JobSpec,
@@ -138,8 +139,8 @@ class _OlderRun:
         return self.scores.get((*model_and_text, setting.rule, setting.parameter.value, setting.constraints))
 
     def _human(self, score: ScoreGenerated, model: ModelIdentity, prefix_set: str) -> list[JobSpec[Any]]:
-        features = [self.specs[job_id] for job_id in score.human]
-        assert all(isinstance(job, FeaturizeHuman) for job in features)
+        features = [self.specs[job_id] for job_id in (*score.human, *(score.prefix_features or ()))]
+        assert all(isinstance(job, FeaturizeHuman | FeaturizePrefixes) for job in features)
         scores = [
             spec
             for kind in (HumanLikelihood, ScoreHuman)

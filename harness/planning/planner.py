@@ -25,6 +25,7 @@ from harness.config.schema import SweepConfig
 from harness.jobs import (
     FeaturizeGenerated,
     FeaturizeHuman,
+    FeaturizePrefixes,
     Generate,
     HumanLikelihood,
     ImportTexts,
@@ -34,6 +35,7 @@ from harness.jobs import (
     ScoreHuman,
     TextsJob,
 )
+from harness.jobs.score import SCORE_VERSION
 from harness.planning.materials import Materials, ModelCard
 from harness.planning.resolve import Resolver, find_candidates
 from harness.store import Instance, InstanceKind, InstanceState, Reader, Resolution, Store
@@ -49,12 +51,13 @@ class HumanJobs:
 
     prefix_set: PrefixSet
     features: tuple[FeaturizeHuman, ...]
+    prefix_features: tuple[FeaturizePrefixes, ...]  # for coherence
     scores: tuple[AnyJob, ...]  # to compare the scores of generated texts with
 
     @property
     def jobs(self) -> tuple[AnyJob, ...]:
         """All jobs, in the order in which they should run."""
-        return (*self.features, *self.scores)
+        return (*self.features, *self.prefix_features, *self.scores)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class SettingJobs:
     texts: tuple[TextsJob, ...]
     from_texts: tuple[AnyJob, ...]  # what is computed from the texts, in the order in which it should run
     score: ScoreGenerated  # the one among these that decides between candidates
+    human_score: ScoreHuman | None  # of human text, which candidates may be compared with
 
     @property
     def jobs(self) -> tuple[AnyJob, ...]:
@@ -109,7 +113,7 @@ class Plan:
 def enqueue(store: Store, run_id: int, materials: Materials) -> Plan:
     """Plan a sweep, and store what is new in the plan."""
     plan = make_plan(materials.config, materials, store, store.resolutions(run_id))
-    _check_versions(store.instances(run_id), plan.instances)
+    _check_versions(store, store.instances(run_id), plan.instances)
     add_prefixes(store, materials, plan)
     jobs = (job.job for _, job in plan.jobs)
     stages = [position for position, _ in plan.jobs]
@@ -125,7 +129,7 @@ def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
             store.add_prefix_set(materials.prefix_rows(card, split))
 
 
-def _check_versions(stored: Iterable[Instance], planned: Iterable[Instance]) -> None:
+def _check_versions(store: Store, stored: Iterable[Instance], planned: Iterable[Instance]) -> None:
     """Raise if something that a sweep does not state has changed since it was planned first.
 
     That is a model or dataset of the hub without a revision, a package, or how this version does a kind of
@@ -139,13 +143,19 @@ def _check_versions(stored: Iterable[Instance], planned: Iterable[Instance]) -> 
             continue
         for role in dict.fromkeys(role for role, _ in instance.jobs):
             ids = earlier.job_ids(role)
-            if ids and not set(ids) & set(instance.job_ids(role)):
+            if ids and not set(ids) & set(instance.job_ids(role)) and not _are_older(store, ids):
                 raise InvalidInputError(
                     "a run must have one version of its models, text, plug-ins and of bat-harness; the jobs "
                     f"for the {role} of {instance.name!r} are not those that were planned first, so one of "
                     "them has changed. Pin the revision that was used, or run the new version under another "
                     "name, with --set name=NAME."
                 )
+
+
+def _are_older(store: Store, ids: Sequence[str]) -> bool:
+    """Whether these are scores by an older procedure of ours, which the run has in addition to new ones."""
+    specs = store.parsed_jobs(ids).values()
+    return all(isinstance(spec, ScoreGenerated) and spec.version != SCORE_VERSION for spec in specs)
 
 
 def make_plan(
@@ -214,7 +224,13 @@ class _Planner:
             self.human[key] = human_jobs(self.materials, card, instance.split)
         human = self.human[key]
         own = setting_jobs(self.materials, card, human, instance, setting)
-        in_order: list[AnyJob] = [*own.texts, *human.features, *own.from_texts, *human.scores]
+        in_order: list[AnyJob] = [
+            *own.texts,
+            *human.features,
+            *human.prefix_features,
+            *own.from_texts,
+            *human.scores,
+        ]
         self._add_jobs(instance.stage, in_order)
         prefix_set = human.prefix_set.human_fingerprint
         if is_first:
@@ -259,7 +275,7 @@ class _Planner:
             ids |= {job.id for job in self.measure_jobs.get(instance.model, [])}
         candidates = find_candidates(instance, self.result.settings)
         if candidates is not None:
-            ids |= {job.id for _, scores in candidates.by_value for job in scores}
+            ids |= set(candidates.ids)
         return frozenset(ids)
 
     def _add_jobs(self, stage: str, jobs: Sequence[AnyJob]) -> None:
@@ -323,14 +339,21 @@ def human_jobs(materials: Materials, card: ModelCard, split: Split) -> HumanJobs
     config = materials.config
     prefix_set = materials.prefix_set(card, split)
     reader = materials.card(config.features).identity
-    statistics = set(config.scoring.statistics) - {"sampling"}  # people do not sample
+    features = FeaturizeHuman.plan(config, reader, prefix_set)
+    with_prefixes = "coherence" in config.scoring.statistics
+    prefixes = FeaturizePrefixes.plan(config, reader, prefix_set) if with_prefixes else []
+    # People do not sample, and their texts are not compared with themselves.
+    statistics = set(config.scoring.statistics) - {"sampling", "support"}
     scores: list[AnyJob] = []
     if statistics:
         likelihood = (
             HumanLikelihood.plan(config, card.identity, prefix_set) if "perplexity" in statistics else []
         )
-        scores = [*likelihood, ScoreHuman.plan(config, card.identity, prefix_set, likelihood)]
-    return HumanJobs(prefix_set, tuple(FeaturizeHuman.plan(config, reader, prefix_set)), tuple(scores))
+        score = ScoreHuman.plan(
+            config, card.identity, prefix_set, likelihood, features if with_prefixes else (), prefixes
+        )
+        scores = [*likelihood, score]
+    return HumanJobs(prefix_set, tuple(features), tuple(prefixes), tuple(scores))
 
 
 def setting_jobs(
@@ -349,5 +372,6 @@ def setting_jobs(
     else:
         texts = Generate.plan(config, card.identity, human.prefix_set, setting, instance.seed)
     featurize = FeaturizeGenerated.plan(config, reader, texts)
-    score = ScoreGenerated.plan(config, human.features, texts, featurize)
-    return SettingJobs(tuple(texts), (*featurize, score), score)
+    score = ScoreGenerated.plan(config, human.features, texts, featurize, human.prefix_features)
+    human_score = next((job for job in human.scores if isinstance(job, ScoreHuman)), None)
+    return SettingJobs(tuple(texts), (*featurize, score), score, human_score)

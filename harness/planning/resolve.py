@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bat.errors import BatError, InvalidInputError
+from bat.suggestions import did_you_mean
 from harness.config.expansion import AtRate, BestOf, EqualRate, MethodInstance, Resolved, Setting
-from harness.jobs import MeasureHumanText, ScoreGenerated
+from harness.jobs import MeasureHumanText, ScoreGenerated, ScoreHuman
+from harness.scoring.facts import Better
 from harness.store import Reader, Resolution
 from workers.measurement_record import Measurement
 from workers.rejection import Estimate, matching_parameter, parameter_at_rate
@@ -30,6 +32,13 @@ class Candidates:
     """The score jobs of each candidate of a selection, one for each seed."""
 
     by_value: tuple[tuple[float | None, tuple[ScoreGenerated, ...]], ...]
+    human: ScoreHuman | None = None  # of the same prefixes, if candidates are compared with it
+
+    @property
+    def ids(self) -> list[str]:
+        """The jobs whose results decide."""
+        own = [job.id for _, jobs in self.by_value for job in jobs]
+        return own if self.human is None else [*own, self.human.id]
 
 
 class Evidence:
@@ -100,30 +109,49 @@ class Evidence:
         self, name: str, setting: Setting, candidates: Candidates
     ) -> tuple[Setting, list[Resolution]] | None:
         assert isinstance(setting.parameter, BestOf)
-        metric = setting.parameter.metric
-        ids = [job.id for _, jobs in candidates.by_value for job in jobs]
+        metric, better = setting.parameter.metric, setting.parameter.better
+        ids = candidates.ids
         if not ids or len(self._reader.done_ids(ids)) < len(set(ids)):
             return None
         scores = {score.job_id: score.value for score in self._reader.scores(ids) if score.name == metric}
         averages = {}
         for value, jobs in candidates.by_value:
-            by_seed = [scores[job.id] for job in jobs]
-            if any(score is None for score in by_seed):
-                continue
-            averages[value] = sum(score for score in by_seed if score is not None) / len(by_seed)
+            by_seed = [score for job in jobs if (score := self._find(scores, job.id, metric)) is not None]
+            if len(by_seed) == len(jobs):
+                averages[value] = sum(by_seed) / len(by_seed)
         if not averages:
             raise InvalidInputError(
                 f"the best of several candidates is one with a {metric}; on {setting.parameter.split} it is "
                 "not defined for any of them. Choose by another score, or give other candidates."
             )
+        superlative, target = f"the {_SUPERLATIVES.get(better)} {metric}", 0.0
+        if better is Better.HUMAN:
+            assert candidates.human is not None
+            human = self._find(scores, candidates.human.id, metric)
+            if human is None:
+                raise InvalidInputError(
+                    f"human text must have a {metric} for the closest one to be chosen; it is not defined. "
+                    "Choose by another score."
+                )
+            superlative, target = f"the {metric} closest to that of human text, {human:.4g},", human
         # On ties, the first candidate in the sweep wins.
-        best = max(averages, key=lambda value: averages[value])
+        best = min(averages, key=lambda value: _distance(averages[value], better, target))
         listed = ", ".join(
             f"{value:g}: {average:.4f}" for value, average in averages.items() if value is not None
         )
-        how = f"the highest {metric} on {setting.parameter.split} ({listed})"
+        how = f"{superlative} on {setting.parameter.split} ({listed})"
         assert best is not None
         return self._conclude(name, setting, best, how, {"averages": list(averages.items())}, ids)
+
+    def _find(self, scores: Mapping[str, float | None], job_id: str, metric: str) -> float | None:
+        """The score of a job, None if it is not defined; raises if there is none of that name."""
+        if job_id not in scores:
+            names = sorted({score.name for score in self._reader.scores([job_id])})
+            raise InvalidInputError(
+                f"the score that a parameter is chosen by must be one of {', '.join(names)}; got {metric!r}."
+                f"{did_you_mean(metric, names)}"
+            )
+        return scores[job_id]
 
     def _conclude(
         self,
@@ -141,6 +169,20 @@ class Evidence:
             name, setting.as_dict(), how, resolved.parameter.value, tuple(job_ids), detail
         )
         return resolved, [*before, resolution]
+
+
+_SUPERLATIVES = {Better.HIGHER: "highest", Better.LOWER: "lowest"}
+
+
+def _distance(average: float, better: Better, human: float) -> float:
+    """How far a score is from the best; lower is better."""
+    match better:
+        case Better.HIGHER:
+            return -average
+        case Better.LOWER:
+            return average
+        case Better.HUMAN:
+            return abs(average - human)
 
 
 class Resolver:
@@ -212,7 +254,17 @@ def find_candidates(instance: MethodInstance, planned: Iterable[PlannedSetting])
         if not jobs:
             return None
         by_value.append((value, jobs))
-    return Candidates(tuple(by_value))
+    if best.better is not Better.HUMAN:
+        return Candidates(tuple(by_value))
+    human = next(
+        (
+            other.jobs.human_score
+            for other in planned
+            if other.instance.stage == best.stage and other.instance.model == instance.model
+        ),
+        None,
+    )
+    return None if human is None else Candidates(tuple(by_value), human)
 
 
 def _selection(setting: Setting) -> tuple[Setting, BestOf] | None:

@@ -98,11 +98,16 @@ def _pictures(sources: Sources, tables: Sequence[Table]) -> Iterable[Picture]:
         picture_of_constraints,
         picture_of_eta_sweep,
         pictures_of_parameters,
+        pictures_of_plane,
         pictures_of_rejection,
     )
 
     models = list(dict.fromkeys(result.model for result in sources.results.results))
-    drawn: list[Picture | None] = [*pictures_of_rejection(sources), *pictures_of_parameters(sources)]
+    drawn: list[Picture | None] = [
+        *pictures_of_rejection(sources),
+        *pictures_of_parameters(sources),
+        *pictures_of_plane(sources),
+    ]
     if sources.paper:
         drawn.append(toy())
     for table in tables:

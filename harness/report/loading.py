@@ -43,6 +43,25 @@ def load_results(reader: Reader, runs: Sequence[Run]) -> Results:
     )
 
 
+def comparable_runs(reader: Reader, runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The runs with results that can be compared with the first of these, and why others cannot."""
+    first: _LoadedRun | None = None
+    chosen, reasons = [], []
+    for run in runs:
+        loaded = _LoadedRun(reader, run, run_titles([run]))
+        if next(loaded.results(), None) is None:
+            reasons.append(f"Run {run.name!r} ({run.id}) is left out: it has no scores.")
+            continue
+        first = first or loaded
+        try:
+            _check_comparable([first, loaded])
+        except InvalidInputError as error:
+            reasons.append(f"Run {run.name!r} ({run.id}) is left out: {error}")
+        else:
+            chosen.append(run)
+    return chosen or list(runs[:1]), reasons
+
+
 def run_titles(runs: Sequence[Run]) -> dict[int, str]:
     """What to call each run: its name, with its number if several have that name."""
     names = Counter(run.name for run in runs)

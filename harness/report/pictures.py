@@ -10,14 +10,19 @@ from bat.rules import get_rule_form
 from harness.config.expansion import EqualRate, setting_details
 from harness.report.figures.comparison import Bar
 from harness.report.figures.comparison import comparison as draw_comparison
+from harness.report.figures.plane import Axis, Point
+from harness.report.figures.plane import Curve as PlaneCurve
+from harness.report.figures.plane import plane as draw_plane
 from harness.report.figures.rejection import rejection as draw_rejection
 from harness.report.figures.sweep import Line, constraints_sweep, eta_sweep, parameter_sweep
+from harness.report.names import parameter_text
 from harness.report.parts import Cell, Picture, Row, Table
 from harness.report.results import Measured, Result
 from harness.report.tables import Sources
-from harness.report.tables.cells import FEW_TEXTS_NOTE, has_few_texts, has_score, mauve_of
-from harness.report.tables.labels import compared, joined, slug
-from harness.report.tables.rejection import rules_of
+from harness.report.tables.cells import FEW_TEXTS_NOTE, PERCENT, has_few_texts, has_score, mauve_of, scores_of
+from harness.report.tables.labels import compared, joined, shown, slug, table_names
+from harness.report.tables.rejection import rate_cell, rules_of
+from harness.scoring.estimates import estimate
 from workers.rejection import Curve, rejection_curve
 
 _REPLICATES = 200
@@ -80,6 +85,57 @@ def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:
         if drawn:
             few = any(has_few_texts(result) for own in lines.values() for result in own)
             yield _with_note(parameter_sweep(drawn, rule, name=f"parameters-{slug(rule)}"), few=few)
+
+
+# Quality and diversity, in order of preference: the first pair that some setting has is drawn.
+_PLANES = (("precision", "recall"), ("mauve", "distinct-2"), ("mauve", "entropy"))
+
+
+def pictures_of_plane(sources: Sources) -> Iterator[Picture]:
+    """Quality against diversity, a figure for each model and set of prefixes; none for a single setting."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in shown(sources.results):
+        groups.setdefault((result.model, result.prefix_set), []).append(result)
+    names = table_names("plane", [f"{model} {prefixes[:6]}" for model, prefixes in groups])
+    for name, ((model, _), group) in zip(names, groups.items(), strict=True):
+        picture = _plane(sources, name, group)
+        if picture is not None:
+            title = picture.title if len(groups) == 1 else f"{picture.title}, {model}"
+            few = picture.title.startswith("MAUVE") and any(map(has_few_texts, group))
+            yield _with_note(replace(picture, title=title), few=few)
+
+
+def _plane(sources: Sources, name: str, group: Sequence[Result]) -> Picture | None:
+    for quality, diversity in _PLANES:
+        own = [result for result in group if has_score(result, quality) and has_score(result, diversity)]
+        curves = list(_curves_on_plane(sources, own, quality, diversity))
+        if sum(len(curve.points) for curve in curves) > 1:
+            human = sources.results.human_of(own[0])
+            stored = None if human is None else human.scores.get(diversity)
+            at = None if stored is None else stored.value
+            shown_as = "MAUVE" if quality == "mauve" else quality
+            return draw_plane(curves, Axis(diversity, at), Axis(shown_as), name=name)
+    return None
+
+
+def _curves_on_plane(
+    sources: Sources, results: Sequence[Result], quality: str, diversity: str
+) -> Iterator[PlaneCurve]:
+    """A curve for each method, along its parameter."""
+    by_method: dict[tuple[str, int | None], list[Result]] = {}
+    for result in results:
+        name = joined(_told_apart(sources, result), result.method)
+        by_method.setdefault((name, result.setting.constraints), []).append(result)
+    for (name, _), own in by_method.items():
+        points = []
+        for result in sorted(own, key=lambda result: result.parameter or 0.0):
+            across, up = (estimate(scores_of(result, score)).value for score in (diversity, quality))
+            if not math.isnan(across + up):
+                up *= PERCENT if quality == "mauve" else 1.0
+                label = parameter_text(result.parameter)
+                points.append(Point(label, across, up, rate_cell(sources, result).value))
+        if points:
+            yield PlaneCurve(name, tuple(points))
 
 
 def _with_note(picture: Picture, *, few: bool) -> Picture:

@@ -11,7 +11,10 @@ _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "Which methods write most like people",
         "",
-        ("compare", "comparison", "mauve-by-method", "spreads", "differences", "imported", "all-scores"),
+        (
+            *("compare", "comparison", "mauve-by-method", "leaderboard", "plane"),
+            *("distances", "spreads", "differences", "imported", "all-scores"),
+        ),
     ),
     (
         "What the texts are like",
@@ -25,7 +28,7 @@ _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("parameters", "eta-sweep", "figure-eta-sweep", "constraints", "figure-constraints"),
     ),
     ("How much human text is rejected", "", ("rates", "rejection-curves", "rejection")),
-    ("How parameters were chosen", "", ("matching", "selection")),
+    ("How parameters were chosen", "", ("tuning", "matching", "selection")),
     ("How tokens were accepted, and at what cost", "", ("sampling",)),
     ("Side by side", "", ("samples",)),
     ("The paper's lower-entropy experiment", "", ("lower-entropy",)),

@@ -7,12 +7,12 @@ of different prefixes are not. Then the errors of both sides add up, as for two 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.scoring.estimates import Estimate, Interval, Spread, is_defined, spread_of
+from harness.scoring.estimates import OVER_PREFIXES, Estimate, Interval, Spread, is_defined, spread_of
 from harness.scoring.resampling import FloatArray
 from harness.scoring.scores import StoredScore
 from harness.scoring.summarize import is_point, is_share
@@ -130,8 +130,11 @@ def _paired(left: Spread, right: Spread) -> Spread:
         value=left.value - right.value,
         seeds=_minus(left.seeds, right.seeds),
         kmeans=_minus(left.kmeans, right.kmeans),
-        resampled=_minus(left.resampled, right.resampled),
-        left_out=_minus(left.left_out, right.left_out),
+        behind={
+            key: values - right.behind[key]
+            for key, values in left.behind.items()
+            if key in right.behind and len(values) == len(right.behind[key])
+        },
     )
 
 
@@ -145,24 +148,31 @@ def _independent(left: Spread, right: Spread) -> tuple[Interval, ...]:
     Sides that do not vary in this sample have none: that says nothing about other prefixes.
     """
     value = left.value - right.value
-    by_source = {interval.source: interval for interval in right.intervals()}
     intervals = []
-    for one in left.intervals():
-        other = by_source.get(one.source)
-        reach = 0.0 if other is None else math.hypot(one.half_width, other.half_width)
-        if other is not None and not is_point(-reach, reach):
+    for one, other in _same_cause(left.intervals(), right.intervals()):
+        reach = math.hypot(one.half_width, other.half_width)
+        if not is_point(-reach, reach):
             intervals.append(Interval(one.source, value - reach, value + reach, min(one.count, other.count)))
     return tuple(intervals)
 
 
+def _same_cause(left: Sequence[Interval], right: Sequence[Interval]) -> Iterator[tuple[Interval, Interval]]:
+    """Pairs of intervals from the same source, or both over prefixes, in whichever way."""
+    for one in left:
+        for other in right:
+            if one.source is other.source or {one.source, other.source} <= OVER_PREFIXES:
+                yield one, other
+
+
 def _sign_test(left: Spread, right: Spread, paired: Spread) -> SignTest | None:
     """Test whether the blocks agree on a sign, by the jackknife pseudo-value of each block."""
-    blocks = len(paired.left_out)
-    if math.isnan(paired.value) or blocks < 2 or np.isnan(paired.left_out).any():
+    left_out = paired.behind.get("left_out", np.empty(0))
+    blocks = len(left_out)
+    if math.isnan(paired.value) or blocks < 2 or np.isnan(left_out).any():
         return None
     from scipy.stats import binomtest
 
-    pseudo_values = blocks * paired.value - (blocks - 1) * paired.left_out
+    pseudo_values = blocks * paired.value - (blocks - 1) * left_out
     # Values without a block are stored to seven digits, so differences within rounding count as ties.
     tie = 2e-7 * blocks * max(abs(left.value), abs(right.value))
     better, worse = int(np.sum(pseudo_values > tie)), int(np.sum(pseudo_values < -tie))

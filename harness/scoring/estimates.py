@@ -4,17 +4,17 @@ A score varies for three reasons, and each has its own interval:
 
     k-means seeds        MAUVE clusters its vectors, and another seed gives other clusters
     generation seeds     with another seed, the same setting writes other texts
-    resampled prefixes   other prefixes would have other continuations
+    prefixes             other prefixes would have other continuations
 
-Resampling number r draws the same prefixes for every method and seed and for human text. So differences are
-resampled in pairs, and what makes a prefix hard for both sides cancels. Scores that resampling would bias,
-such as counts of distinct n-grams, are computed with blocks of prefixes left out instead.
+Resampling or reweighting number r weighs prefixes alike for every method and seed and for human text. So
+differences are resampled in pairs, and what makes a prefix hard for both sides cancels. Scores that this
+would bias, such as counts of distinct n-grams, are computed with blocks of prefixes left out instead.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -24,7 +24,7 @@ import numpy as np
 from bat.errors import InvalidInputError
 from harness.scoring.resampling import FloatArray
 from harness.scoring.scores import StoredScore
-from harness.scoring.summarize import held_to_range, interval_from_blocks, interval_from_resamples, is_point
+from harness.scoring.summarize import held_to_range, interval_over_prefixes, is_point
 
 
 class Source(StrEnum):
@@ -32,12 +32,18 @@ class Source(StrEnum):
 
     KMEANS = "k-means seeds"
     GENERATION = "generation seeds"
+    REWEIGHTED = "reweighted prefixes"
     PREFIXES = "resampled prefixes"
     BLOCKS = "blocks of prefixes left out"
 
 
+OVER_PREFIXES = {Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS}
+
 # In order of preference: first those that say how much another sample of text would change the score.
-_MAIN = (Source.PREFIXES, Source.BLOCKS, Source.GENERATION, Source.KMEANS)
+_MAIN = (Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS, Source.GENERATION, Source.KMEANS)
+
+# Keys in the detail of a score with its values under other weights of the prefixes.
+_BEHIND = ("raised", "lowered", "resampled", "left_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +93,20 @@ class Spread:
     value: float
     seeds: FloatArray  # one for each generation seed
     kmeans: FloatArray  # one for each k-means seed, mean over generation seeds, as are the following
-    resampled: FloatArray
-    left_out: FloatArray
+    behind: Mapping[str, FloatArray]  # under other weights of the prefixes, by the key in a score's detail
 
     def intervals(self) -> tuple[Interval, ...]:
         """The intervals that can be computed."""
-        resampled = interval_from_resamples(self.value, self.resampled)
-        over_prefixes = _interval(Source.PREFIXES, resampled, self.resampled)
-        if over_prefixes is None:
-            blocks = interval_from_blocks(self.value, self.left_out)
-            over_prefixes = _interval(Source.BLOCKS, blocks, self.left_out)
         intervals = (
             _over_seeds(Source.KMEANS, self.kmeans),
             _over_seeds(Source.GENERATION, self.seeds),
-            over_prefixes,
+            self._over_prefixes(),
         )
         return tuple(interval for interval in intervals if interval is not None)
+
+    def _over_prefixes(self) -> Interval | None:
+        source, (low, high), count = interval_over_prefixes(self.value, self.behind)
+        return None if low is None or high is None else Interval(Source(source), low, high, count)
 
 
 def estimate(scores: Sequence[StoredScore]) -> Estimate:
@@ -130,8 +134,7 @@ def spread_of(scores: Sequence[StoredScore]) -> Spread:
         value=float(values.mean()) if len(values) else math.nan,
         seeds=values,
         kmeans=_average(defined, "values"),
-        resampled=_average(defined, "resampled"),
-        left_out=_average(defined, "left_out"),
+        behind={key: found for key in _BEHIND if len(found := _average(defined, key))},
     )
 
 
@@ -162,10 +165,3 @@ def _over_seeds(source: Source, values: FloatArray) -> Interval | None:
     half_width = float(t.ppf(0.975, len(defined) - 1) * defined.std(ddof=1) / math.sqrt(len(defined)))
     mean = float(defined.mean())
     return Interval(source, mean - half_width, mean + half_width, len(defined))
-
-
-def _interval(source: Source, ends: tuple[float | None, float | None], values: FloatArray) -> Interval | None:
-    low, high = ends
-    if low is None or high is None:
-        return None
-    return Interval(source, low, high, int(np.sum(~np.isnan(values))))

@@ -1,8 +1,9 @@
-"""MAUVE (Pillutla et al. 2021) of human and generated texts, with its values under resampling.
+"""Scores of the clusters of human and generated texts: MAUVE (Pillutla et al. 2021) and its relatives.
 
-The values are those of mauve-text. Added are the values for resampled prefixes, and with blocks of prefixes
-left out: there a text counts as often as its prefix does, in its original cluster. docs/design/scoring.md
-explains why clusters are kept fixed, and what that costs.
+The published values of MAUVE, MAUVE* and the frontier integral are those that mauve-text returns. Added are
+divergences on the same clusters, and the values behind intervals: with prefixes resampled or reweighted, and
+with blocks of prefixes left out. There a text counts as much as its prefix does, in its original cluster.
+docs/design/scoring.md explains why clusters are kept fixed, what that costs, and why prefixes are reweighted.
 """
 
 from __future__ import annotations
@@ -14,136 +15,163 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bat.errors import InvalidInputError
+from bat.errors import BatError, InvalidInputError
 from bat.threads import map_in_threads
-from harness.scoring.clustering import FeatureArray, Labels, cluster, threads_to_use
+from harness.scoring.clustering import FeatureArray, cluster, threads_to_use
+from harness.scoring.divergences import HistogramScore, histogram_scores
+from harness.scoring.mauve_text import MauveText
 from harness.scoring.resampling import FloatArray, IntArray, Resampling
 
-# How far the mixture weights stay away from 0 and 1, as in mauve-text.
-_MARGIN = 1e-6
-# Numbers in one temporary array: histograms are compared in chunks.
-_CHUNK_NUMBERS = 1_000_000
+# How far mauve-text and our own formula may be apart. It sorts the points of its curve, where rounding can
+# move the ends if the histograms are nearly equal.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MauveScores:
-    """MAUVE of one set of texts."""
+class ClusterScore:
+    """One score of the clusters of one set of texts; arrays are means over k-means seeds."""
 
-    values: tuple[float, ...]  # for each k-means seed, equal to mauve-text's
-    resampled: FloatArray  # [resamples], mean over k-means seeds
-    left_out: FloatArray  # [blocks], mean over k-means seeds
+    name: str
+    values: tuple[float, ...]  # for each k-means seed
+    left_out: FloatArray  # [blocks]
+    resampled: FloatArray  # [resamples] if prefixes were drawn with replacement, else [0]
+    raised: FloatArray  # [r] if prefixes were reweighted, else [0]
+    lowered: FloatArray  # [r] for the opposite weights
 
 
-def mauve_scores(
+def cluster_scores(
     human: FeatureArray,
     generated: FeatureArray,
     human_prefixes: IntArray,
     generated_prefixes: IntArray,
     settings: Mapping[str, Any],
     resampling: Resampling,
-) -> MauveScores:
-    """MAUVE for each k-means seed, and its mean over them under each resampling and without each block.
+) -> list[ClusterScore]:
+    """All scores of the clusters, MAUVE first, with prefixes reweighted for their intervals.
 
     `human_prefixes` and `generated_prefixes` are the index of the prefix of each text. `settings` are a
     sweep's scoring.mauve. A value is NaN if the weights leave no text on one side.
     """
-    prefixes = resampling.prefixes
-    _check_prefixes("human", human_prefixes, len(human), prefixes)
-    _check_prefixes("generated", generated_prefixes, len(generated), prefixes)
-    clusterings = [
-        _Clustering.of(labels, human_prefixes, generated_prefixes, prefixes)
-        for labels in cluster(human, generated, settings)
+    clusterings = _clusterings(
+        human, generated, human_prefixes, generated_prefixes, settings, resampling.prefixes
+    )
+    scores = histogram_scores(settings)
+    reweighted = [
+        [_means(clusterings, scores, weights) for weights in pair] for pair in resampling.reweightings()
     ]
-    curve = (settings["scaling_factor"], settings["curve_points"])
-    once = np.ones((1, prefixes))
-    resampled = [_mean(clusterings, weights, *curve) for weights in resampling.draws()]
-    return MauveScores(
-        values=tuple(float(each.mauve(once, *curve)[0]) for each in clusterings),
-        resampled=np.concatenate([np.empty(0), *resampled]),
-        left_out=_mean(clusterings, resampling.left_out(), *curve),
+    left_out = _means(clusterings, scores, resampling.left_out())
+    nothing = np.empty(0)
+    return [
+        ClusterScore(
+            score.name,
+            values=tuple(each.published(score) for each in clusterings),
+            left_out=left_out[index],
+            resampled=nothing,
+            raised=np.concatenate([nothing, *(raised[index] for raised, _ in reweighted)]),
+            lowered=np.concatenate([nothing, *(lowered[index] for _, lowered in reweighted)]),
+        )
+        for index, score in enumerate(scores)
+    ]
+
+
+def mauve_alone(
+    human: FeatureArray,
+    generated: FeatureArray,
+    human_prefixes: IntArray,
+    generated_prefixes: IntArray,
+    settings: Mapping[str, Any],
+    resampling: Resampling,
+) -> ClusterScore:
+    """MAUVE with prefixes drawn with replacement: what score jobs of older versions compute."""
+    clusterings = _clusterings(
+        human, generated, human_prefixes, generated_prefixes, settings, resampling.prefixes
+    )
+    [mauve] = (score for score in histogram_scores(settings) if score.name == "mauve")
+    resampled = [_means(clusterings, [mauve], weights)[0] for weights in resampling.draws()]
+    nothing = np.empty(0)
+    return ClusterScore(
+        mauve.name,
+        values=tuple(each.published(mauve) for each in clusterings),
+        left_out=_means(clusterings, [mauve], resampling.left_out())[0],
+        resampled=np.concatenate([nothing, *resampled]),
+        raised=nothing,
+        lowered=nothing,
     )
 
 
-def mauve_of_histograms(
-    human: FloatArray, generated: FloatArray, scaling_factor: float, curve_points: int
-) -> FloatArray:
-    """MAUVE of each pair of histograms, [r, buckets] counts each; NaN where one of the two is empty."""
-    rows = max(1, _CHUNK_NUMBERS // human.shape[1])
-    values = np.empty(len(human))
-    for start in range(0, len(human), rows):
-        part = slice(start, start + rows)
-        values[part] = _areas(_shares(human[part]), _shares(generated[part]), scaling_factor, curve_points)
-    return values
-
-
-def _areas(p: FloatArray, q: FloatArray, scaling_factor: float, curve_points: int) -> FloatArray:
-    """The area under the divergence curve of each row, p and q [r, buckets].
-
-    KL(q, r) is the sum of q log q less the sum of q log r, so one logarithm of the mixture r serves both
-    divergences.
-    """
-    p_log_p, q_log_q = (np.sum(each * _log(each), axis=1) for each in (p, q))
-    # The curve begins and ends on the axes, at (1, 0) and (0, 1).
-    x, y = np.zeros((2, curve_points + 2, len(p)))
-    x[0], y[-1] = 1, 1
-    for point, weight in enumerate(np.linspace(_MARGIN, 1 - _MARGIN, curve_points), start=1):
-        log_mixture = _log(weight * p + (1 - weight) * q)
-        from_q = q_log_q - np.einsum("rb,rb->r", q, log_mixture)
-        from_p = p_log_p - np.einsum("rb,rb->r", p, log_mixture)
-        x[point] = np.exp(-scaling_factor * np.maximum(from_q, 0))
-        y[point] = np.exp(-scaling_factor * np.maximum(from_p, 0))
-    # x falls and y rises along the curve, so it is sorted already. mauve-text sorts it; if both histograms
-    # are equal, so that all points but the ends are (1, 1), rounding may put (1, 0) before them, and the
-    # result is 0.75. The order of the curve gives 1. mauve-text also averages the areas seen from both axes,
-    # which are the same trapezoids.
-    area: FloatArray = np.sum((x[1:] + x[:-1]) / 2 * np.diff(y, axis=0), axis=0)
-    return area
-
-
-def _shares(counts: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore"):
-        shares: FloatArray = counts / counts.sum(axis=1, keepdims=True)
-    return shares
-
-
-def _log(values: FloatArray) -> FloatArray:
-    """Logarithms, and 0 for those of 0, which are only ever multiplied by 0."""
-    logs: FloatArray = np.log(values, where=values > 0, out=np.zeros_like(values))
-    return logs
+def _clusterings(
+    human: FeatureArray,
+    generated: FeatureArray,
+    human_prefixes: IntArray,
+    generated_prefixes: IntArray,
+    settings: Mapping[str, Any],
+    prefixes: int,
+) -> list[_Clustering]:
+    _check_prefixes("human", human_prefixes, len(human), prefixes)
+    _check_prefixes("generated", generated_prefixes, len(generated), prefixes)
+    return [
+        _Clustering.of(made, human_prefixes, generated_prefixes, prefixes)
+        for made in cluster(human, generated, settings)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clustering:
-    """How many texts of each prefix are in each bucket, [buckets, prefixes]."""
+    """How many texts of each prefix are in each bucket, [buckets, prefixes], and mauve-text's numbers."""
 
     human: scipy.sparse.csr_array
     generated: scipy.sparse.csr_array
+    by_mauve_text: Mapping[str, float]
 
     @classmethod
     def of(
-        cls, labels: Labels, human_prefixes: IntArray, generated_prefixes: IntArray, prefixes: int
+        cls, made: MauveText, human_prefixes: IntArray, generated_prefixes: IntArray, prefixes: int
     ) -> _Clustering:
-        shape = (labels.buckets, prefixes)
+        shape = (made.buckets, prefixes)
         return cls(
-            scipy.sparse.csr_array((np.ones(len(human_prefixes)), (labels.human, human_prefixes)), shape),
+            scipy.sparse.csr_array((np.ones(len(human_prefixes)), (made.human, human_prefixes)), shape),
             scipy.sparse.csr_array(
-                (np.ones(len(generated_prefixes)), (labels.generated, generated_prefixes)), shape
+                (np.ones(len(generated_prefixes)), (made.generated, generated_prefixes)), shape
             ),
+            {
+                "mauve": made.mauve,
+                "mauve-star": made.mauve_star,
+                "frontier-integral": made.frontier_integral,
+            },
         )
 
-    def mauve(self, weights: FloatArray, scaling_factor: float, curve_points: int) -> FloatArray:
-        """The value for each row of weights of prefixes [r, prefixes]."""
+    def histograms(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts of human and generated texts for each row of weights of prefixes, [r, buckets] each."""
         human, generated = ((side @ weights.T).T for side in (self.human, self.generated))
-        return mauve_of_histograms(human, generated, scaling_factor, curve_points)
+        return human, generated
+
+    def published(self, score: HistogramScore) -> float:
+        """The value of a score: mauve-text's own where it has one, after comparing it with ours."""
+        human, generated = self.histograms(np.ones((1, self.human.shape[1])))
+        ours = float(score.of(human, generated)[0])
+        theirs = self.by_mauve_text.get(score.name)
+        if theirs is None:
+            return ours
+        if np.array_equal(human * generated.sum(), generated * human.sum()):
+            return ours  # for equal histograms, rounding makes mauve-text's value 1 or 0.75
+        if abs(ours - theirs) > _TOLERANCE:
+            raise BatError(
+                f"{score.name} must be the same by mauve-text and by the formula behind its interval; got "
+                f"{theirs!r} and {ours!r}. Install the version of mauve-text in pyproject.toml."
+            )
+        return theirs
 
 
-def _mean(
-    clusterings: Sequence[_Clustering], weights: FloatArray, scaling_factor: float, curve_points: int
+def _means(
+    clusterings: Sequence[_Clustering], scores: Sequence[HistogramScore], weights: FloatArray
 ) -> FloatArray:
-    values = map_in_threads(
-        lambda each: each.mauve(weights, scaling_factor, curve_points), clusterings, threads_to_use()
-    )
-    mean: FloatArray = np.mean(values, axis=0)
+    """The mean of each score over k-means seeds, for each row of weights, [scores, r]."""
+
+    def of(clustering: _Clustering) -> list[FloatArray]:
+        histograms = clustering.histograms(weights)
+        return [score.of(*histograms) for score in scores]
+
+    mean: FloatArray = np.mean(map_in_threads(of, clusterings, threads_to_use()), axis=0)
     return mean
 
 

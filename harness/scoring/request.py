@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.scoring.resampling import Resampling
-from harness.scoring.scorer import FeaturePair, score_texts
+from harness.scoring.scorer import score_texts
 from harness.scoring.scores import ScoreEntry
 from harness.scoring.texts import TextSet
 from workers.requests import Request
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScoreRequest(Request[tuple[ScoreEntry, ...]]):
-    """Score texts on their own and, with features, against human text."""
+    """Score texts on their own and, with the features of human text, against that."""
 
     texts: TextSet
     statistics: tuple[str, ...]
     resampling: Resampling
-    features: FeaturePair | None = None  # None for human text, which is not compared with itself
-    mauve: Mapping[str, Any] | None = None
+    mauve: Mapping[str, Any] | None = None  # None for human text, which is not compared with itself
+    version: int | None = None  # of the procedure
 
     def run(self, worker: Worker) -> tuple[ScoreEntry, ...]:
-        return score_texts(self.texts, self.statistics, self.resampling, self.features, self.mauve)
+        return score_texts(self.texts, self.statistics, self.resampling, self.mauve, self.version)

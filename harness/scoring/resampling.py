@@ -22,6 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 BLOCKS = 20
+# How far reweighting raises or lowers the weight of a prefix.
+STEP = 0.25
 # Resamplings that are processed together: enough for numpy, few enough for memory.
 _CHUNK = 100
 
@@ -48,6 +50,18 @@ class Resampling:
         for start in range(0, self.resamples, _CHUNK):
             count = min(_CHUNK, self.resamples - start)
             yield random.multinomial(self.prefixes, even, size=count).astype(np.float64)
+
+    def reweightings(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Weights of prefixes raised or lowered at random, and the opposite ones, [r, prefixes] each.
+
+        There are half as many pairs as resamples, so that both ways take as long. A single prefix has none:
+        there is nothing to weigh it against.
+        """
+        random = np.random.default_rng([self.seed, self.prefixes, 2])
+        pairs = self.resamples // 2 if self.prefixes > 1 else 0
+        for start in range(0, pairs, _CHUNK):
+            signs = random.choice([-STEP, STEP], size=(min(_CHUNK, pairs - start), self.prefixes))
+            yield 1 + signs, 1 - signs
 
     @property
     def block_count(self) -> int:

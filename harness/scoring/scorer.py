@@ -4,48 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bat.arrays import SingleArray
 from bat.errors import InvalidInputError
-from harness.scoring.mauve_score import mauve_scores
+from harness.scoring.mauve_score import cluster_scores, mauve_alone
 from harness.scoring.resampling import Resampling
 from harness.scoring.scores import PLUGIN, ScoreEntry
 from harness.scoring.statistics import STATISTIC_NAMES, get_statistic
-from harness.scoring.summarize import mauve_entry, summarize
+from harness.scoring.summarize import cluster_entry, summarize
 from harness.scoring.texts import TextSet
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FeaturePair:
-    """The vectors of what people wrote after each prefix, and of the texts, in their order."""
-
-    human: SingleArray  # [prefixes, d]
-    generated: SingleArray  # [m, d]
 
 
 def score_texts(
     texts: TextSet,
     statistics: Sequence[str],
     resampling: Resampling,
-    features: FeaturePair | None = None,
     mauve: Mapping[str, Any] | None = None,
+    version: int | None = None,
 ) -> tuple[ScoreEntry, ...]:
-    """The statistics asked for, by family, and MAUVE where there are features to compare."""
+    """The statistics asked for, by family; before them scores of clusters, if there is human text.
+
+    `version` is that of the procedure: None for that of older score jobs, which has MAUVE alone.
+    """
     entries: list[ScoreEntry] = []
-    if features is not None and mauve is not None:
-        scores = mauve_scores(
-            features.human,
-            features.generated,
-            np.arange(texts.prefixes),
-            texts.prefix_index,
-            mauve,
-            resampling,
-        )
-        entries.append(mauve_entry(mauve["kmeans_seeds"], scores))
+    features = texts.features
+    if features is not None and features.human is not None and mauve is not None:
+        of_human = np.arange(texts.prefixes)
+        arguments = (features.human, features.texts, of_human, texts.prefix_index, mauve, resampling)
+        scores = [mauve_alone(*arguments)] if version is None else cluster_scores(*arguments)
+        entries += [cluster_entry(mauve["kmeans_seeds"], score) for score in scores]
     for family in statistics:
         made = summarize(get_statistic(family)(texts, resampling), texts, resampling)
         entries += made if family in STATISTIC_NAMES else [_marked(entry, family) for entry in made]

@@ -7,19 +7,22 @@ methods are computed from them, resampling by resampling and block by block.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeGuard
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from bat.errors import InvalidInputError
-from harness.scoring.resampling import FloatArray, Resampling
+from harness.scoring.facts import facts_of
+from harness.scoring.mauve_score import ClusterScore
+from harness.scoring.resampling import STEP, FloatArray, Resampling
 from harness.scoring.scores import ScoreEntry
 from harness.scoring.statistic import Ratio, Statistic, Whole
 from harness.scoring.texts import TextSet
 
 RESAMPLED = "resampled prefixes"
+REWEIGHTED = "reweighted prefixes"
 LEFT_OUT = "blocks of prefixes left out"
 
 Interval = tuple[float, float] | tuple[None, None]
@@ -28,22 +31,6 @@ NO_INTERVAL: Interval = (None, None)
 # Thousands of resampled values are stored; more digits of them are not needed.
 _DIGITS = 7
 _NORMAL_QUANTILE = 1.96
-
-# Beginnings of the names of scores that are at most one.
-_SHARES = ("mauve", "seq-rep", "looping", "distinct", "self-bleu", "ended", "empty", "accepted")
-
-
-class MauveLike(Protocol):
-    """MAUVE for each seed of k-means; under resamplings and with blocks left out, their mean over seeds."""
-
-    @property
-    def values(self) -> Sequence[float]: ...
-
-    @property
-    def resampled(self) -> FloatArray: ...
-
-    @property
-    def left_out(self) -> FloatArray: ...
 
 
 def summarize(statistics: Iterable[Statistic], texts: TextSet, resampling: Resampling) -> list[ScoreEntry]:
@@ -59,24 +46,72 @@ def summarize(statistics: Iterable[Statistic], texts: TextSet, resampling: Resam
     entries = []
     for statistic in in_order:
         if isinstance(statistic, Whole):
-            entries.append(_entry(statistic.name, statistic.value, None, statistic.left_out))
+            entries.append(_entry(statistic.name, statistic.value, {"left_out": statistic.left_out}))
         else:
             value = float(statistic.at(np.ones((1, texts.prefixes)), texts.prefix_index)[0])
-            left_out = statistic.at(resampling.left_out(), texts.prefix_index)
-            entries.append(_entry(statistic.name, value, next(resampled), left_out))
+            behind = {"left_out": statistic.at(resampling.left_out(), texts.prefix_index)}
+            draws = next(resampled)
+            if draws is not None:
+                behind["resampled"] = draws
+            entries.append(_entry(statistic.name, value, behind))
     return entries
 
 
-def mauve_entry(kmeans_seeds: Sequence[int], scores: MauveLike) -> ScoreEntry:
-    """MAUVE as an entry: the mean over k-means seeds, with the interval over resampled prefixes."""
-    if len(kmeans_seeds) != len(scores.values) or not kmeans_seeds:
+def cluster_entry(kmeans_seeds: Sequence[int], score: ClusterScore) -> ScoreEntry:
+    """A score of clusters as an entry: the mean over k-means seeds, with its interval over prefixes."""
+    if len(kmeans_seeds) != len(score.values) or not kmeans_seeds:
         raise InvalidInputError(
-            f"MAUVE must have one value for each k-means seed, and at least one; got {len(scores.values)} "
-            f"values for {len(kmeans_seeds)} seeds."
+            f"{score.name} must have one value for each k-means seed, and at least one; got "
+            f"{len(score.values)} values for {len(kmeans_seeds)} seeds."
         )
-    seeds = {"kmeans_seeds": [int(seed) for seed in kmeans_seeds], "values": rounded(scores.values)}
-    resampled = scores.resampled if len(scores.resampled) else None
-    return _entry("mauve", float(np.mean(scores.values)), resampled, scores.left_out, seeds)
+    behind = {
+        name: values
+        for name in ("left_out", "resampled", "raised", "lowered")
+        if len(values := getattr(score, name))
+    }
+    seeds = {"kmeans_seeds": [int(seed) for seed in kmeans_seeds], "values": rounded(score.values)}
+    return _entry(score.name, float(np.mean(score.values)), behind, seeds)
+
+
+def interval_over_prefixes(
+    value: float | None, behind: Mapping[str, npt.ArrayLike]
+) -> tuple[str, Interval, int]:
+    """What was varied, the interval, and how many values are behind it.
+
+    `behind` has the values by name. If those of one way give no interval, such as a single resampling, the
+    next way is taken.
+    """
+    ways: tuple[tuple[str, tuple[str, ...], Callable[..., Interval]], ...] = (
+        (REWEIGHTED, ("raised", "lowered"), interval_from_reweighting),
+        (RESAMPLED, ("resampled",), interval_from_resamples),
+        (LEFT_OUT, ("left_out",), interval_from_blocks),
+    )
+    varied, interval, count = LEFT_OUT, NO_INTERVAL, 0
+    for source, names, interval_from in ways:
+        if all(name in behind for name in names) and interval == NO_INTERVAL:
+            varied, interval = source, interval_from(value, *(behind[name] for name in names))
+            count = sum(_finite(behind[name]).size for name in names)
+    return varied, interval, count
+
+
+def interval_from_reweighting(value: float | None, raised: npt.ArrayLike, lowered: npt.ArrayLike) -> Interval:
+    """1.96 standard deviations to either side of the value, from pairs of opposite weights of the prefixes.
+
+    Half the difference of a pair is the first-order effect of the weights, and half its sum the second-order
+    one; F and S are their variances. Far from the best value of a score, its variance is F. At the best
+    value, as for MAUVE near 1, the slope that F measures is itself noise, and F is twice the true variance,
+    which is S (Efron and Stein 1981). F - 2 S^2 / F is right at both ends. docs/design/scoring.md has the
+    derivation, and a simulation of this and other ways.
+    """
+    up, down = (np.asarray(side, dtype=np.float64).ravel() for side in (raised, lowered))
+    defined = np.isfinite(up) & np.isfinite(down)
+    if not _is_number(value) or np.count_nonzero(defined) < 2:
+        return NO_INTERVAL
+    up, down = up[defined], down[defined]
+    first = float(((up - down) / (2 * STEP)).var(ddof=1))
+    second = float(((up + down) / (2 * STEP**2)).var(ddof=1))
+    variance = first - 2 * second**2 / first if 2 * second < first else second
+    return _around(value, _NORMAL_QUANTILE * math.sqrt(variance))
 
 
 def interval_from_resamples(value: float | None, resampled: npt.ArrayLike) -> Interval:
@@ -106,8 +141,9 @@ def interval_from_blocks(value: float | None, left_out: npt.ArrayLike) -> Interv
 
 
 def held_to_range(name: str, low: float, high: float) -> tuple[float, float]:
-    """An interval limited to the range of a score: no score is negative, and shares are at most 1."""
-    return max(low, 0.0), min(high, 1.0) if is_share(name) else high
+    """An interval limited to the range of a score."""
+    facts = facts_of(name)
+    return max(low, facts.low), min(high, facts.high)
 
 
 def is_point(low: float, high: float) -> bool:
@@ -121,7 +157,8 @@ def is_point(low: float, high: float) -> bool:
 
 def is_share(name: str) -> bool:
     """Whether a score of that name lies between 0 and 1."""
-    return name.startswith(_SHARES)
+    facts = facts_of(name)
+    return (facts.low, facts.high) == (0, 1)
 
 
 def rounded(values: npt.ArrayLike) -> list[float | None]:
@@ -147,20 +184,11 @@ def _resampled(ratios: Sequence[Ratio], texts: TextSet, resampling: Resampling) 
 
 
 def _entry(
-    name: str,
-    value: float,
-    resampled: FloatArray | None,
-    left_out: FloatArray,
-    more: dict[str, object] | None = None,
+    name: str, value: float, behind: Mapping[str, FloatArray], more: Mapping[str, object] | None = None
 ) -> ScoreEntry:
-    detail: dict[str, object] = {"source": LEFT_OUT if resampled is None else RESAMPLED, **(more or {})}
-    if resampled is None:
-        interval = interval_from_blocks(value, left_out)
-    else:
-        interval = interval_from_resamples(value, resampled)
-        detail["resampled"] = rounded(resampled)
-    detail["left_out"] = rounded(left_out)
-    low, high = interval
+    source, (low, high), _ = interval_over_prefixes(value, behind)
+    stored = {key: rounded(values) for key, values in behind.items()}
+    detail: dict[str, object] = {"source": source, **(more or {}), **stored}
     if low is not None and high is not None:
         low, high = NO_INTERVAL if is_point(low, high) else held_to_range(name, low, high)
     return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)

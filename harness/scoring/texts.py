@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bat.arrays import SingleArray
 from workers.traces import Trace
 
 FloatArray = npt.NDArray[np.float64]
@@ -23,6 +24,15 @@ class TokenLikelihood:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Vectors of the texts, in their order, and of what they are compared with."""
+
+    texts: SingleArray  # [m, d]
+    human: SingleArray | None = None  # [prefixes, d] of what people wrote after each prefix
+    prefixes: SingleArray | None = None  # [prefixes, d] of each prefix alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TextSet:
     """Continuations as token ids. There may be several of one prefix, and a continuation may be empty.
 
@@ -35,6 +45,8 @@ class TextSet:
     ended: BoolArray  # [m] whether the model ended the text itself
     likelihood: TokenLikelihood
     traces: tuple[Trace, ...] | None = None  # m, of texts that a model wrote
+    strings: tuple[str, ...] | None = None  # m, the texts as people read them
+    features: Features | None = None
 
     def __len__(self) -> int:
         return len(self.token_ids)

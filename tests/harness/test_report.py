@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.report.building import build_tables
+from harness.report.loading import comparable_runs
 from harness.report.parts import Table
 from harness.store import open_reader
 from tests.harness.driver.sweeps import make_driver, open_quick_store, tiny_sweep
@@ -30,7 +31,7 @@ def test_writes_a_page_and_files_for_everything_there_is_data_for(
     assert tables == {
         *("comparison", "differences", "statistics", "sampling", "lower-entropy", "matching", "selection"),
         *("eta-sweep-fake", "eta-sweep-fake-2", "constraints-fake", "constraints-fake-2"),
-        *("rejection", "rates", "all-scores"),
+        *("rejection", "rates", "all-scores", "leaderboard", "distances", "tuning"),
     }
     assert {path.suffix for path in (output / "tables").iterdir()} == {".csv", ".md", ".tex"}
     figures = {path.stem for path in (output / "figures").glob("*.svg")}
@@ -156,3 +157,17 @@ def test_a_matched_parameter_is_followed_to_the_measurement(
     printed = run_command(capsys, "trace", "matching", row, "parameter", "--db", finished)
     assert "measure" in printed
     assert "measured human text" in printed
+
+
+def test_all_runs_are_ranked_together_and_those_that_cannot_be_are_named(
+    finished: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = run_command(capsys, "report", "wider", "--all", "--db", finished, "-o", str(tmp_path), code=1)
+    assert "--all takes every run; got wider as well." in told
+    printed = run_command(capsys, "report", "--all", "--db", finished, "-o", str(tmp_path / "r"))
+    assert "Leaderboard, fake" in printed
+    with open_reader(finished) as reader:
+        runs = reader.runs()
+        chosen, left_out = comparable_runs(reader, runs)
+    assert len(chosen) + len(left_out) == len(runs)
+    assert all(sentence in printed for sentence in left_out)

@@ -29,9 +29,10 @@ def test_what_was_run_is_there_and_nothing_of_the_paper(
     folder = tmp_path / "r"
     printed = run_command(capsys, "report", "--db", address, "-o", str(folder))
     figures = {path.stem for path in (folder / "figures").iterdir()}
-    assert figures == {"mauve-by-method", "rejection-curves", "parameters-min-p"}
+    assert figures == {"mauve-by-method", "plane", "rejection-curves", "parameters-min-p"}
     tables = {path.stem for path in (folder / "tables").glob("*.csv")}
-    assert tables == {"comparison", "all-scores", "statistics", "sampling", "rejection", "rates"}
+    statistics = {"all-scores", "distances", "statistics", "sampling"}
+    assert tables == {"comparison", "leaderboard", *statistics, "rejection", "rates"}
     header = (folder / "tables" / "rejection.md").read_text().splitlines()[4]
     assert header == "| rejected | min-p | typical | top-k |"
     page = (folder / "report.html").read_text()

@@ -80,7 +80,8 @@ def walked(text_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     pool = OneAtATime()
     jobs: dict[str, Files] = {}
     with open_quick_store(folder / "r.db") as store:
-        config = tiny_sweep(text_corpus, methods=methods, imports=[theirs])
+        scoring = {"mauve": {"kmeans_seeds": [25]}, "statistics": ["perplexity", "coherence"], "resamples": 4}
+        config = tiny_sweep(text_corpus, methods=methods, imports=[theirs], scoring=scoring)
         driver = make_driver(store, config, lambda: pool)
         with recording() as around:
             driver._enqueue()

@@ -117,7 +117,7 @@ def _draw_line(axes: Axes, line: Line, look: style.Look, shift: float, *, log: b
         style.draw_interval(axes, x, line.low[i], line.high[i], color=look.colour, upright=True)
     values = [line.value[i] for i in order]
     label = style.printable(line.label, 60)
-    axes.plot(xs, values, look.line, marker=look.marker, color=look.colour, label=label)
+    axes.plot(xs, values, linestyle=look.line, marker=look.marker, color=look.colour, label=label)
 
 
 def _look(lines: Sequence[Line], index: int) -> style.Look:

@@ -3,12 +3,15 @@
 cells.py           numbers as text; labels.py: which results, under which names
 comparison.py      MAUVE by method and model
 differences.py     pairs: at equal rejection rates, or chosen by the user (comparing.py)
+distances.py       divergences on MAUVE's clusters, precision and recall
+leaderboard.py     settings of all runs ranked, ties shown as ties
 imported.py        imported texts against all others of the same prefixes
 statistics.py      other statistics of texts, beside human text
 sampling.py        how tokens were accepted, and at what cost
 lower_entropy.py   the paper's Table 1
 sweeps.py          MAUVE along eta, and along the number of constraints
 rejection.py       human-text rejection rates
+tuning.py          how many settings each method was given on validation text
 selection.py       parameters chosen on validation text; matching.py: by rejection rate
 """
 
@@ -25,7 +28,9 @@ from harness.report.results import Sources
 from harness.report.tables import (
     comparison,
     differences,
+    distances,
     imported,
+    leaderboard,
     lower_entropy,
     matching,
     rejection,
@@ -33,6 +38,7 @@ from harness.report.tables import (
     selection,
     statistics,
     sweeps,
+    tuning,
 )
 from harness.report.tables.cells import FEW_TEXTS_MARK, FEW_TEXTS_NOTE
 
@@ -43,6 +49,8 @@ Builder = Callable[[Sources], list[Table | Missing]]
 # By the name of the table. If there is one for each model, the model is added: statistics-xl.
 TABLES: Mapping[str, Builder] = {
     "comparison": comparison.comparison,
+    "leaderboard": leaderboard.leaderboard,
+    "distances": distances.distances,
     "all-scores": statistics.all_scores,
     "differences": differences.differences,
     "imported": imported.imported,
@@ -53,6 +61,7 @@ TABLES: Mapping[str, Builder] = {
     "constraints": sweeps.constraints,
     "rejection": rejection.rejection,
     "rates": rejection.rates,
+    "tuning": tuning.tuning,
     "selection": selection.selection,
     "matching": matching.matching,
 }

@@ -24,11 +24,14 @@ from harness.scoring.scores import PLUGIN
 
 _SCORES = (
     "perplexity",
+    "entropy",  # beside perplexity, which repetition lowers
     "seq-rep-4",
     "looping",
     "distinct-2",
+    "compression-ratio",
     "zipf",
     "self-bleu",
+    "coherence",
     "length",
     "ended",
 )
@@ -130,7 +133,8 @@ def _table(sources: Sources, name: str, model: str, results: Sequence[Result]) -
         name=name,
         title=f"Statistics of texts, {model}",
         caption="The closer to human text the better, neither higher nor lower. 95% intervals in brackets "
-        "are over resampled prefixes, or over blocks of prefixes left out for distinct-2 and zipf. The "
+        "are over resampled prefixes, or over blocks of prefixes left out for distinct-2, compression-ratio "
+        "and zipf. The "
         "difference to human text is paired by prefix.",
         columns=("text", *columns),
         rows=tuple(rows),

@@ -24,17 +24,24 @@ STATISTICS: Registry[Family] = Registry(
     noun="statistic",
     builtins={
         "perplexity": "harness.scoring.statistics.perplexity:perplexity",
+        "entropy": "harness.scoring.statistics.entropy:entropy",
         "repetition": "harness.scoring.statistics.repetition:repetition",
         "distinct": "harness.scoring.statistics.distinct:distinct",
+        "compression": "harness.scoring.statistics.compression:compression",
         "zipf": "harness.scoring.statistics.zipf:zipf",
         "self-bleu": "harness.scoring.statistics.self_bleu:self_bleu",
         "length": "harness.scoring.statistics.length:length",
+        "support": "harness.scoring.statistics.support:support",
+        "coherence": "harness.scoring.statistics.coherence:coherence",
         "sampling": "harness.scoring.statistics.sampling:sampling",
     },
     accepts=callable,
     requirement="must be a function of a TextSet and a Resampling that gives a list of Ratio and Whole",
 )
 STATISTIC_NAMES = tuple(STATISTICS.builtins)
+
+# Coherence needs vectors of prefixes, which nothing else does, so it is computed only if it is named.
+DEFAULT_STATISTICS = tuple(name for name in STATISTIC_NAMES if name != "coherence")
 
 
 def check_statistic(name: str) -> str:

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from harness.config import parse_config
+from harness.config.expansion import BestOf, Setting, expand
+from harness.scoring.facts import Better
 from tests.harness.config.sweeps import changed, complaint
 
 
@@ -149,3 +154,50 @@ def test_a_stage_that_generates_needs_methods(tmp_path: Path) -> None:
         "sweep.yaml line 5: stages[0]: the stage has no methods to run. Add methods to the sweep, or set "
         "kind: measure."
     ]
+
+
+BEST = "{best: {split: validation, among: [0.001, 0.002]}}"
+
+
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (
+            "metric: recal",
+            "methods[0].parameter.best.metric: a score must be one of mauve, .*; got 'recal'. "
+            "Did you mean 'recall'\\? For the score of a plug-in, set `better`, too.",
+        ),
+        (
+            "metric: rejections",
+            "methods[0].parameter.best.metric: rejections does not say how good texts are. Set `better`",
+        ),
+        (
+            "metric: mauve, better: human",
+            "methods[0].parameter.best.better: human text has no mauve to be close to. Set `better`",
+        ),
+        (
+            "metric: entropy",
+            "methods[0].parameter.best.metric: entropy belongs to the statistic 'entropy', which "
+            "scoring.statistics leaves out. Add 'entropy' to it.",
+        ),
+    ],
+)
+def test_what_a_parameter_is_chosen_by_must_be_a_score(tmp_path: Path, best: str, said: str) -> None:
+    text = changed((BEST, BEST.replace("split:", f"{best}, split:")))
+    [line] = complaint(tmp_path, text + "scoring: {statistics: [length]}\n")
+    assert re.search(said.replace("[0]", r"\[0\]"), line), line
+
+
+def test_every_score_has_its_own_direction() -> None:
+    def direction(text: str) -> Better:
+        config = parse_config(yaml.safe_load(changed((BEST, BEST.replace("split:", f"{text}, split:")))))
+        [setting] = {i.setting for i in expand(config) if i.stage == "compare" and i.method == "eta"}
+        assert isinstance(setting.parameter, BestOf)
+        assert Setting.from_dict(setting.as_dict()) == setting
+        return setting.parameter.better
+
+    assert direction("metric: recall") is Better.HIGHER
+    assert direction("metric: kl-human") is Better.LOWER
+    assert direction("metric: perplexity") is Better.HUMAN
+    assert direction("metric: perplexity, better: lower") is Better.LOWER
+    assert direction("metric: mine, better: higher") is Better.HIGHER

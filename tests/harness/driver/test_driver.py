@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from bat.errors import InvalidInputError
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Outcome, is_invalid_input
 from harness.driver.stopping import Stop
-from harness.jobs import JobKind, JobSpec
+from harness.jobs import JobKind, JobSpec, ScoreGenerated, ScoreHuman
+from harness.jobs.score import SCORE_VERSION
 from harness.planning import resolve
 from harness.planning.planner import Plan
 from harness.planning.work import later_jobs
@@ -402,3 +404,73 @@ def test_a_worker_with_other_weights_is_invalid(store: Store, corpus: Path) -> N
     summary = driver.run()
     assert summary.failed > 0
     assert any("must be the same on all machines" in (job.error or "") for job in store.failed(driver.run_id))
+
+
+def test_a_parameter_is_chosen_by_the_score_and_direction_that_the_sweep_names(
+    store: Store, corpus: Path
+) -> None:
+    def best(**by: str) -> dict[str, Any]:
+        return {"best": {"among": [0.01, 0.3, 0.6], **by}}
+
+    methods = [
+        {"name": "longest", "rule": "min-p", "parameter": best(metric="entropy", better="higher")},
+        {"name": "closest", "rule": "min-p", "parameter": best(metric="entropy")},
+        {"name": "unknown", "rule": "min-p", "parameter": best(metric="entrpy", better="higher")},
+    ]
+    stages = [{"name": "select", "split": "validation"}, {"name": "compare", "split": "test"}]
+    scoring = {
+        "mauve": {"kmeans_seeds": [25], "kmeans_redo": 1},
+        "resamples": 4,
+        "statistics": ["entropy", "coherence"],
+    }
+    driver = make_driver(
+        store, tiny_sweep(corpus, methods=methods, stages=stages, scoring=scoring), LocalPool
+    )
+    summary = driver.run()
+    [problem] = summary.unresolvable
+    assert "must be one of" in problem
+    assert "got 'entrpy'. Did you mean 'entropy'?" in problem
+    resolutions = {one.parameter: one for one in store.resolutions(driver.run_id)}
+    longest, closest = (
+        next(one for name, one in resolutions.items() if f" {method} " in name)
+        for method in ("longest", "closest")
+    )
+    averages = dict(longest.detail["averages"])
+    assert averages[longest.value] == max(averages.values())
+    assert longest.how.startswith("the highest entropy on validation")
+    assert "closest to that of human text" in closest.how
+    # Human text has a coherence, too: that of its continuations with the same prefixes.
+    specs = store.parsed_jobs(closest.job_ids)
+    [human_job] = [job for job, spec in specs.items() if isinstance(spec, ScoreHuman)]
+    human = {score.name: score.value for score in store.scores([human_job])}
+    assert set(human) == {"coherence", "entropy"}
+    distances = {value: abs(average - human["entropy"]) for value, average in averages.items()}
+    assert distances[closest.value] == min(distances.values())
+
+
+def test_an_older_run_is_resumed_with_the_scores_of_today(
+    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_of_today = ScoreGenerated.plan.__func__  # type: ignore[attr-defined]
+
+    def older(cls: type[ScoreGenerated], *arguments: Any) -> ScoreGenerated:
+        return dataclasses.replace(plan_of_today(cls, *arguments), version=None)
+
+    monkeypatch.setattr(ScoreGenerated, "plan", classmethod(older))
+    driver = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert driver.run().complete
+    before = driver.run_id
+    monkeypatch.undo()
+    again = make_driver(store, tiny_sweep(corpus), LocalPool)
+    assert again.run_id == before
+    assert again.run().done == 2  # the scores of both methods
+    specs = store.parsed_jobs(job.id for job in store.jobs(before)).values()
+    versions = [spec.version for spec in specs if isinstance(spec, ScoreGenerated)]
+    assert sorted(versions, key=str) == [SCORE_VERSION, SCORE_VERSION, None, None]
+    names = {
+        spec.version: [score.name for score in store.scores([spec.id])]
+        for spec in specs
+        if isinstance(spec, ScoreGenerated)
+    }
+    assert "mauve-star" in names[SCORE_VERSION]
+    assert "mauve-star" not in names[None]

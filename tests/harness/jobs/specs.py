@@ -9,6 +9,7 @@ from harness.jobs import (
     CorpusIdentity,
     FeaturizeGenerated,
     FeaturizeHuman,
+    FeaturizePrefixes,
     Generate,
     HumanLikelihood,
     ImportedFile,
@@ -20,7 +21,7 @@ from harness.jobs import (
     ScoreGenerated,
     ScoreHuman,
 )
-from harness.jobs.featurize import GeneratedTextRange, HumanTextRange
+from harness.jobs.featurize import GeneratedTextRange, HumanTextRange, PrefixTextRange
 from harness.jobs.measure_human_text import DrawnPositions
 from harness.jobs.score_generated import GeneratedTexts
 from harness.jobs.score_human import HumanTexts
@@ -80,6 +81,10 @@ def featurize_generated(writer: Generate | None = None, **changes: Any) -> Featu
     return replace(spec, **changes)
 
 
+def featurize_prefixes(**changes: Any) -> FeaturizePrefixes:
+    return replace(FeaturizePrefixes(READER, True, 64, 16, PrefixTextRange("set", 0, 4)), **changes)
+
+
 def score_generated(writer: Generate | None = None, **changes: Any) -> ScoreGenerated:
     spec = ScoreGenerated(
         **SCORING,
@@ -107,6 +112,7 @@ def one_of_each() -> list[JobSpec[Any]]:
         import_texts(),
         featurize_human(),
         featurize_generated(),
+        featurize_prefixes(),
         score_generated(),
         score_human(),
     ]

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import faiss
@@ -10,12 +12,12 @@ import mauve
 import numpy as np
 import pytest
 
-from bat.errors import InvalidInputError
+from bat.errors import BatError, InvalidInputError
 from harness.config.experiment import Mauve
-from harness.scoring import mauve_score
+from harness.scoring import mauve_score, mauve_text
 from harness.scoring.clustering import FeatureArray, cluster
-from harness.scoring.mauve_score import mauve_of_histograms, mauve_scores
-from harness.scoring.resampling import FloatArray, IntArray, Resampling
+from harness.scoring.mauve_score import ClusterScore, cluster_scores, mauve_alone
+from harness.scoring.resampling import STEP, FloatArray, IntArray, Resampling
 
 SETTINGS: dict[str, Any] = {**Mauve().model_dump(), "kmeans_seeds": (25, 4)}
 
@@ -34,7 +36,8 @@ def draw(count: int, width: int, seed: int, shift: float = 0.0) -> FeatureArray:
     return drawn.astype(np.float32)
 
 
-def reference(human: FeatureArray, generated: FeatureArray, settings: dict[str, Any]) -> list[float]:
+def reference(human: FeatureArray, generated: FeatureArray, settings: dict[str, Any]) -> list[Any]:
+    """What mauve-text returns for each seed."""
     return [
         mauve.compute_mauve(
             p_features=human,
@@ -47,7 +50,7 @@ def reference(human: FeatureArray, generated: FeatureArray, settings: dict[str, 
             mauve_scaling_factor=settings["scaling_factor"],
             seed=seed,
             verbose=False,
-        ).mauve
+        )
         for seed in settings["kmeans_seeds"]
     ]
 
@@ -93,43 +96,61 @@ def test_values_are_those_of_mauve_text(
     settings = {**SETTINGS, **changed}
     people, model = draw(human, width, 0), draw(generated, width, 1, shift)
     places = np.arange(generated) % human
-    found = mauve_scores(people, model, np.arange(human), places, settings, Resampling(human, 0))
+    arguments = (people, model, np.arange(human), places, settings, Resampling(human, 0))
+    found = by_name(cluster_scores(*arguments))
     expected = reference(people, model, settings)
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-9)
-    assert len(set(found.values)) > 1 or changed.get("buckets") == 40  # there every text is alone
+    assert found["mauve"].values == tuple(each.mauve for each in expected)
+    assert found["mauve-star"].values == tuple(each.mauve_star for each in expected)
+    assert found["frontier-integral"].values == tuple(each.frontier_integral for each in expected)
+    assert mauve_alone(*arguments).values == found["mauve"].values
+    values = found["mauve"].values
+    assert len(set(values)) > 1 or changed.get("buckets") == 40  # there every text is alone
 
 
-@pytest.mark.parametrize(("scaling_factor", "curve_points"), [(5.0, 25), (1.0, 2), (12.5, 60)])
-def test_many_histograms_at_once_are_each_by_definition(
-    monkeypatch: pytest.MonkeyPatch, scaling_factor: float, curve_points: int
-) -> None:
-    monkeypatch.setattr(mauve_score, "_CHUNK_NUMBERS", 7 * 11)  # seven rows at a time
-    random = np.random.default_rng(0)
-    shares = random.dirichlet(np.full(11, 0.5), size=2)
-    human = random.multinomial(40, shares[0], size=30).astype(np.float64)
-    generated = random.multinomial(60, shares[1], size=30).astype(np.float64)
-    generated[0] = np.where(human[0] > 0, 0, 3)  # nothing in common
-    generated[1] = 2 * human[1]  # the same
-    assert (human == 0).any()
-    found = mauve_of_histograms(human, generated, scaling_factor, curve_points)
-    expected = [
-        naive(a, b, scaling_factor, curve_points)
-        for a, b in zip(human.tolist(), generated.tolist(), strict=True)
-    ]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+def by_name(scores: list[ClusterScore]) -> dict[str, ClusterScore]:
+    return {score.name: score for score in scores}
 
 
-def test_equal_histograms_have_one_as_their_value() -> None:
-    random = np.random.default_rng(0)
-    counts = random.multinomial(100, np.full(20, 0.05), size=200).astype(np.float64)
-    np.testing.assert_allclose(mauve_of_histograms(counts, counts, 5.0, 25), 1, rtol=0, atol=1e-12)
+def test_equal_histograms_have_the_best_values_whatever_mauve_text_rounds_to() -> None:
+    same = draw(60, 6, 0)
+    found = by_name(cluster_scores(same, same, np.arange(60), np.arange(60), SETTINGS, Resampling(60, 4)))
+    assert found["mauve"].values == pytest.approx((1, 1), abs=1e-12)
+    assert found["frontier-integral"].values == (0, 0)
+    assert found["jensen-shannon"].values == pytest.approx((0, 0), abs=1e-12)
 
 
-def test_an_empty_histogram_has_no_value() -> None:
-    counts = np.array([[3.0, 1.0], [0.0, 0.0], [2.0, 2.0]])
-    found = mauve_of_histograms(counts, counts[::-1], 5.0, 25)
-    assert np.isnan(found).tolist() == [False, True, False]
-    assert np.isnan(mauve_of_histograms(counts[:1], counts[1:2], 5.0, 25)).all()
+def test_a_value_that_is_not_that_of_the_histograms_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, model = draw(40, 4, 0), draw(40, 4, 1, 0.5)
+    arguments = (people, model, np.arange(40), np.arange(40), SETTINGS, Resampling(40, 0))
+    formula = mauve_score.histogram_scores
+
+    def doubled(settings: Any) -> Any:
+        return [replace(score, smoothing=score.smoothing + 0.1) for score in formula(settings)]
+
+    monkeypatch.setattr(mauve_score, "histogram_scores", doubled)
+    with pytest.raises(BatError, match="mauve must be the same by mauve-text and by the formula"):
+        cluster_scores(*arguments)
+
+
+def test_clusters_that_are_not_those_of_mauve_text_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, model = draw(40, 4, 0), draw(40, 4, 1, 0.5)
+    module = mauve_text._module()
+    histograms = module.cluster_feats
+
+    def others(*arguments: Any, **options: Any) -> Any:
+        p, *rest = histograms(*arguments, **options)
+        return p[::-1], *rest
+
+    monkeypatch.setattr(module, "cluster_feats", others)
+    with pytest.raises(BatError, match="clusters of human texts must be those of mauve-text's histogram"):
+        cluster(people, model, SETTINGS)
+
+
+def test_only_our_copy_of_mauve_text_is_changed() -> None:
+    theirs = sys.modules["mauve.compute_mauve"]
+    assert theirs.faiss is faiss
+    assert mauve_text._module() is not theirs
+    assert mauve_text._module().faiss.Kmeans is not faiss.Kmeans
 
 
 @pytest.fixture
@@ -140,61 +161,66 @@ def several() -> tuple[FeatureArray, FeatureArray, IntArray, IntArray]:
 
 
 def by_hand(texts: tuple[FeatureArray, FeatureArray, IntArray, IntArray], weights: FloatArray) -> FloatArray:
-    """The mean over seeds for each row of weights, each text written down as often as its prefix counts."""
+    """MAUVE, the mean over seeds for each row of weights, each text counting as much as its prefix."""
     human, generated, human_prefixes, generated_prefixes = texts
     found = np.zeros(len(weights))
     for labels in cluster(human, generated, SETTINGS):
         for row, weight in enumerate(weights):
             histograms = []
             for side, places in ((labels.human, human_prefixes), (labels.generated, generated_prefixes)):
-                repeated = [
-                    label
-                    for label, place in zip(side, places, strict=True)
-                    for _ in range(int(weight[place]))
-                ]
-                histograms.append([float(repeated.count(bucket)) for bucket in range(labels.buckets)])
+                counts = [0.0] * labels.buckets
+                for label, place in zip(side, places, strict=True):
+                    counts[label] += float(weight[place])
+                histograms.append(counts)
             found[row] += naive(histograms[0], histograms[1], 5.0, 25) / len(SETTINGS["kmeans_seeds"])
     return found
 
 
-def test_a_resampling_repeats_the_texts_of_a_prefix(
-    several: tuple[FeatureArray, FeatureArray, IntArray, IntArray],
-) -> None:
+Several = tuple[FeatureArray, FeatureArray, IntArray, IntArray]
+
+
+def test_older_jobs_repeat_the_texts_of_a_prefix_that_is_drawn_again(several: Several) -> None:
     resampling = Resampling(60, 120, seed=3)
-    found = mauve_scores(*several, SETTINGS, resampling)
+    found = mauve_alone(*several, SETTINGS, resampling)
     assert found.resampled.shape == (120,)
     weights = np.concatenate(list(resampling.draws()))
     np.testing.assert_allclose(found.resampled, by_hand(several, weights), rtol=0, atol=1e-12)
     assert found.resampled.std() > 0.001
+    assert found.raised.shape == found.lowered.shape == (0,)
 
 
-def test_a_block_left_out_takes_its_texts_with_it(
-    several: tuple[FeatureArray, FeatureArray, IntArray, IntArray],
-) -> None:
-    resampling = Resampling(60, 0)
-    found = mauve_scores(*several, SETTINGS, resampling)
-    assert found.left_out.shape == (20,)
+def test_a_text_counts_as_much_as_its_reweighted_prefix(several: Several) -> None:
+    resampling = Resampling(60, 30, seed=3)
+    [(up, down)] = resampling.reweightings()
+    assert set(np.unique(up)) == {1 - STEP, 1 + STEP}
+    assert (up + down == 2).all()
+    found = by_name(cluster_scores(*several, SETTINGS, resampling))["mauve"]
+    np.testing.assert_allclose(found.raised, by_hand(several, up), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.lowered, by_hand(several, down), rtol=0, atol=1e-12)
     assert found.resampled.shape == (0,)
-    np.testing.assert_allclose(found.left_out, by_hand(several, resampling.left_out()), rtol=0, atol=1e-12)
 
 
-def test_weights_of_one_give_the_value(
-    monkeypatch: pytest.MonkeyPatch, several: tuple[FeatureArray, FeatureArray, IntArray, IntArray]
-) -> None:
-    monkeypatch.setattr(Resampling, "draws", lambda self: iter([np.ones((3, self.prefixes))]))
-    found = mauve_scores(*several, SETTINGS, Resampling(60, 3))
-    np.testing.assert_allclose(found.resampled, np.mean(found.values), rtol=0, atol=1e-12)
+def test_a_block_left_out_takes_its_texts_with_it(several: Several) -> None:
+    resampling = Resampling(60, 0)
+    for found in (
+        by_name(cluster_scores(*several, SETTINGS, resampling))["mauve"],
+        mauve_alone(*several, SETTINGS, resampling),
+    ):
+        expected = by_hand(several, resampling.left_out())
+        np.testing.assert_allclose(found.left_out, expected, rtol=0, atol=1e-12)
+        assert found.resampled.shape == found.raised.shape == (0,)
 
 
 def test_a_block_that_is_all_there_is_leaves_no_value() -> None:
     places = np.zeros(12, dtype=np.int64)
-    found = mauve_scores(draw(12, 4, 0), draw(12, 4, 1), places, places, SETTINGS, Resampling(1, 5))
-    np.testing.assert_allclose(found.resampled, np.mean(found.values), rtol=0, atol=1e-12)
-    assert np.isnan(found.left_out).tolist() == [True]
+    arguments = (draw(12, 4, 0), draw(12, 4, 1), places, places, SETTINGS, Resampling(1, 4))
+    for found in cluster_scores(*arguments):
+        assert found.raised.shape == found.lowered.shape == (0,)
+        assert np.isnan(found.left_out).tolist() == [True]
 
 
 def test_nothing_is_written_past_python(capfd: pytest.CaptureFixture[str]) -> None:
-    mauve_scores(draw(9, 4, 0), draw(9, 4, 1), np.arange(9), np.arange(9), SETTINGS, Resampling(9, 10))
+    cluster_scores(draw(9, 4, 0), draw(9, 4, 1), np.arange(9), np.arange(9), SETTINGS, Resampling(9, 10))
     assert capfd.readouterr() == ("", "")
 
 
@@ -212,11 +238,13 @@ def test_an_invalid_index_of_prefixes_raises(
     human_prefixes: Any, generated_prefixes: Any, message: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        mauve_scores(
+        cluster_scores(
             draw(20, 4, 0), draw(20, 4, 1), human_prefixes, generated_prefixes, SETTINGS, Resampling(20, 5)
         )
 
 
 def test_features_that_cannot_be_compared_are_invalid() -> None:
     with pytest.raises(InvalidInputError, match="got 1 and 20"):
-        mauve_scores(draw(1, 4, 0), draw(20, 4, 1), np.arange(1), np.arange(20), SETTINGS, Resampling(20, 5))
+        cluster_scores(
+            draw(1, 4, 0), draw(20, 4, 1), np.arange(1), np.arange(20), SETTINGS, Resampling(20, 5)
+        )

@@ -52,3 +52,11 @@ def test_lines_that_do_not_fit_are_invalid() -> None:
         Line("eta", (), (), (), ())
     with pytest.raises(InvalidInputError, match="at least one line"):
         eta_sweep([])
+
+
+def test_as_many_lines_as_there_are_looks_can_be_drawn() -> None:
+    lines = [Line(f"method {index}", ETA.x, ETA.value, ETA.low, ETA.high) for index in range(7)]
+    with style.settings():
+        [axes] = draw(lines, "MAUVE", "eta", log=True).axes
+    named = [line for line in axes.get_lines() if line.get_label().startswith("method")]
+    assert len({(line.get_linestyle(), line.get_marker()) for line in named}) == len(style.LOOKS)

@@ -10,7 +10,7 @@ from bat.arrays import FloatArray
 from harness.scoring.resampling import Resampling
 from harness.scoring.statistic import Ratio, Whole
 from harness.scoring.statistics import get_statistic
-from harness.scoring.texts import TextSet, TokenLikelihood
+from harness.scoring.texts import Features, TextSet, TokenLikelihood
 from workers.traces import Trace
 
 
@@ -22,6 +22,8 @@ def make_texts(
     ended: Sequence[bool] | None = None,
     likelihood: tuple[Sequence[int], Sequence[float]] = ((), ()),
     traces: Sequence[Trace] | None = None,
+    strings: Sequence[str] | None = None,
+    features: Features | None = None,
 ) -> TextSet:
     """Texts of a prefix each, unless `places` say otherwise."""
     count = len(token_ids)
@@ -35,7 +37,17 @@ def make_texts(
             np.array(likelihood[0], dtype=np.int64), np.array(likelihood[1], dtype=float)
         ),
         traces=None if traces is None else tuple(traces),
+        strings=None if strings is None else tuple(strings),
+        features=features,
     )
+
+
+def make_features(texts: int, prefixes: int, seed: int = 0, width: int = 3) -> Features:
+    """Random vectors of texts, of human text and of prefixes; generated ones a little to one side."""
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(texts + 2 * prefixes, width)).astype(np.float32) + np.float32(0.5)
+    vectors[:texts] += np.float32(0.3)
+    return Features(vectors[:texts], vectors[texts : texts + prefixes], vectors[texts + prefixes :])
 
 
 def random_token_ids(seed: int, count: int, vocabulary: int = 6, longest: int = 14) -> list[list[int]]:

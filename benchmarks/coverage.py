@@ -1,0 +1,210 @@
+"""How often intervals of MAUVE contain the mean, and how wide they are: a simulation of several ways.
+
+    python -m benchmarks.coverage             histograms drawn from known shares of clusters
+    python -m benchmarks.coverage --vectors   vectors, clustered as in a sweep
+
+Every prefix has a human text, a text of a first and a text of a second method. With `--vectors` they are
+normal, in 16 dimensions, and a method's are shifted along one of them. Otherwise the cluster of a text is
+drawn from the shares of its side; a method's are those of people, tilted. Both methods use the same random
+number for half of the prefixes. docs/design/scoring.md has the tables, and explains the ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.config.experiment import Mauve
+from harness.scoring.clustering import cluster
+from harness.scoring.divergences import HistogramScore, histogram_scores
+from harness.scoring.resampling import STEP, FloatArray, IntArray, Resampling
+from harness.scoring.summarize import (
+    interval_from_blocks,
+    interval_from_resamples,
+    interval_from_reweighting,
+)
+
+TEXTS = 500
+RESAMPLES = 200
+TILTS = ((0.0, 0.0), (0.0, 0.15), (0.2, 0.3), (0.4, 0.5), (0.8, 0.9))
+SHIFTS = ((0.0, 0.0), (0.3, 0.5), (0.6, 0.8), (1.0, 1.2))
+SCORES = {score.name: score for score in histogram_scores(Mauve().model_dump())}
+
+Values = dict[str, FloatArray]  # of a score, by how prefixes were weighed
+Labels = list[tuple[IntArray, IntArray]]  # clusters of human texts and of a method's, for each k-means seed
+
+
+def weights(resampling: Resampling) -> Values:
+    """All weights of prefixes, [r, prefixes] each, that some way needs."""
+    pairs = list(resampling.reweightings())
+    random = np.random.default_rng([resampling.seed, 3])
+    order = random.random((RESAMPLES, resampling.prefixes)).argsort(axis=1)
+    return {
+        "value": np.ones((1, resampling.prefixes)),
+        "resampled": np.concatenate(list(resampling.draws())),
+        "left_out": resampling.left_out(),
+        "raised": np.concatenate([up for up, _ in pairs]),
+        "lowered": np.concatenate([down for _, down in pairs]),
+        "half": (order < resampling.prefixes // 2).astype(np.float64),
+        "eighth": (order < resampling.prefixes // 8).astype(np.float64),
+    }
+
+
+def values_of(score: HistogramScore, labels: Labels, buckets: int, weighed: Values) -> Values:
+    """The score under all weights, mean over k-means seeds."""
+    total: Values = {}
+    for human, generated in labels:
+        sides = [np.eye(buckets)[side] for side in (human, generated)]
+        for name, rows in weighed.items():
+            found = score.of(rows @ sides[0], rows @ sides[1])
+            total[name] = total.get(name, 0.0) + found / len(labels)
+    return total
+
+
+def _half_width(interval: tuple[float | None, float | None]) -> float:
+    low, high = interval
+    assert low is not None
+    assert high is not None
+    return (high - low) / 2
+
+
+def _parts(values: Values) -> tuple[float, float]:
+    """The variances of the first-order and of the second-order effect of weights."""
+    up, down = values["raised"], values["lowered"]
+    return float(np.var((up - down) / (2 * STEP), ddof=1)), float(np.var((up + down) / (2 * STEP**2), ddof=1))
+
+
+def _subsampled(values: Values) -> float:
+    """Subsamples of two sizes: the rate at which their spread falls is continued to all prefixes."""
+    half, eighth = (
+        np.var(values[name], ddof=1) / (1 - share) for name, share in (("half", 0.5), ("eighth", 0.125))
+    )
+    return float(1.96 * np.sqrt(half * 0.5 ** (np.log(eighth / half) / np.log(4))))
+
+
+def _second_order(values: Values) -> float:
+    first, second = _parts(values)
+    return float(1.96 * np.sqrt(max(first - second, second)))
+
+
+WAYS: dict[str, Callable[[Values], float]] = {
+    "resampled with replacement": lambda v: _half_width(interval_from_resamples(0.0, v["resampled"])),
+    "20 blocks left out": lambda v: _half_width(interval_from_blocks(0.0, v["left_out"])),
+    "subsamples, rate from two sizes": _subsampled,
+    "first order: F": lambda v: float(1.96 * np.sqrt(_parts(v)[0])),
+    "second order: F - S": _second_order,
+    "adopted: F - 2 S^2 / F": lambda v: _half_width(
+        interval_from_reweighting(0.0, v["raised"], v["lowered"])
+    ),
+}
+
+
+@dataclass
+class Outcomes:
+    """Values, and half-widths by each way, of many simulated experiments."""
+
+    values: list[float] = field(default_factory=list)
+    widths: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
+
+    def add(self, values: Values) -> None:
+        self.values.append(float(values["value"][0]))
+        for way, half_width in WAYS.items():
+            self.widths[way].append(half_width(values))
+
+    def rows(self) -> Iterator[tuple[str, float, float, float]]:
+        """Each way: width over the true one, share of intervals with the mean, share that exclude 0."""
+        values = np.array(self.values)
+        mean, true = values.mean(), 1.96 * values.std(ddof=1)
+        for way, listed in self.widths.items():
+            widths = np.array(listed)
+            covered, excluded = np.abs(values - mean) <= widths, np.abs(values) > widths
+            yield (
+                way,
+                float(np.sqrt(np.mean(widths**2)) / true),
+                float(covered.mean()),
+                float(excluded.mean()),
+            )
+
+
+Draw = Callable[[np.random.Generator], tuple[list[Labels], int]]
+
+
+def from_shares(tilts: tuple[float, float], seed: int) -> Draw:
+    """Draw clusters from shares: of people, and the same tilted for each method."""
+    buckets = TEXTS // 10
+    random = np.random.default_rng([seed, 0])
+    people, direction = random.dirichlet(np.full(buckets, 3.0)), random.normal(size=buckets)
+    tilted = [people * np.exp(tilt * direction) for tilt in (0.0, *tilts)]
+    bounds = [np.cumsum(shares / shares.sum()) for shares in tilted]
+
+    def draw(random: np.random.Generator) -> tuple[list[Labels], int]:
+        uniforms = random.random((3, TEXTS))
+        shared = random.random(TEXTS) < 0.5
+        uniforms[2, shared] = uniforms[1, shared]
+        human, *methods = (
+            np.minimum(np.searchsorted(bound, uniform), buckets - 1)
+            for bound, uniform in zip(bounds, uniforms, strict=True)
+        )
+        return [[(human, method)] for method in methods], buckets
+
+    return draw
+
+
+def from_vectors(shifts: tuple[float, float]) -> Draw:
+    """Draw normal vectors, a method's shifted along one dimension, and cluster them with five seeds."""
+    settings = Mauve().model_dump()
+
+    def draw(random: np.random.Generator) -> tuple[list[Labels], int]:
+        vectors: list[npt.NDArray[np.float32]] = list(random.normal(size=(3, TEXTS, 16)).astype(np.float32))
+        shared = random.random(TEXTS) < 0.5
+        vectors[2][shared] = vectors[1][shared]
+        for method, shift in zip(vectors[1:], shifts, strict=True):
+            method[:, 0] += shift
+        made = [cluster(vectors[0], method, settings) for method in vectors[1:]]
+        return [[(each.human, each.generated) for each in seeds] for seeds in made], made[0][0].buckets
+
+    return draw
+
+
+def simulate(name: str, draw: Draw, experiments: int, seed: int) -> None:
+    """Print a table of one score for one pair of methods: the first one's value, and their difference."""
+    weighed = weights(Resampling(TEXTS, RESAMPLES, seed))
+    random = np.random.default_rng([seed, 1])
+    single, difference = Outcomes(), Outcomes()
+    for _ in range(experiments):
+        methods, buckets = draw(random)
+        first, second = (values_of(SCORES[name], labels, buckets, weighed) for labels in methods)
+        single.add(first)
+        difference.add({key: first[key] - second[key] for key in first})
+    for what, outcomes in (("value", single), ("difference", difference)):
+        mean, deviation = np.mean(outcomes.values), np.std(outcomes.values, ddof=1)
+        print(f"  {what} {mean:.4f}, standard deviation {deviation:.4f}")
+        for way, width, covered, excluded in outcomes.rows():
+            shown = f"   shown {excluded:6.1%}" if outcomes is difference else ""
+            print(f"    {way:34} width / true {width:5.2f}   covers {covered:6.1%}{shown}", flush=True)
+
+
+def main() -> None:
+    """Run the simulation."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--vectors", action="store_true", help="cluster vectors instead of drawing histograms"
+    )
+    parser.add_argument("--score", default="mauve", choices=SCORES)
+    parser.add_argument("--experiments", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    for pair in SHIFTS if asked.vectors else TILTS:
+        print(f"{asked.score}, {TEXTS} prefixes, {'shifts' if asked.vectors else 'tilts'} {pair}")
+        draw = from_vectors(pair) if asked.vectors else from_shares(pair, asked.seed)
+        simulate(asked.score, draw, asked.experiments, asked.seed)
+
+
+if __name__ == "__main__":
+    main()
