@@ -17,7 +17,7 @@ from harness.scoring.statistics import provenance
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from harness.scoring.request import ScoreRequest
+    from harness.scoring.scorer import ScoreRequest
     from harness.scoring.texts import TextSet
     from workers.prefixes import Prefix
 
@@ -89,8 +89,8 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
         mauve: Mapping[str, Any] | None = None,
     ) -> ScoreRequest:
         """The request for scores of texts; arguments override the specification."""
-        from harness.scoring.request import ScoreRequest
         from harness.scoring.resampling import Resampling
+        from harness.scoring.scorer import ScoreRequest
 
         return ScoreRequest(
             texts,

@@ -15,7 +15,7 @@ from harness.jobs.score import SCORE_VERSION, Score, logarithms, scoring_options
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from harness.scoring.request import ScoreRequest
+    from harness.scoring.scorer import ScoreRequest
     from harness.scoring.texts import Features, TextSet
 
 

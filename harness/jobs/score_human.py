@@ -16,7 +16,7 @@ from harness.jobs.score import Score, logarithms, scoring_options
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
-    from harness.scoring.request import ScoreRequest
+    from harness.scoring.scorer import ScoreRequest
     from workers.prefixes import PrefixSet
 
 

@@ -1,11 +1,11 @@
-"""All scores of one set of texts."""
+"""All scores of one set of texts, and the request for them, which needs no model."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,24 @@ from harness.scoring.scores import PLUGIN, ScoreEntry
 from harness.scoring.statistics import STATISTIC_NAMES, get_statistic
 from harness.scoring.summarize import cluster_entry, summarize
 from harness.scoring.texts import TextSet
+from workers.requests import Request
+
+if TYPE_CHECKING:
+    from workers.requests import Worker
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRequest(Request[tuple[ScoreEntry, ...]]):
+    """Score texts on their own and, with the features of human text, against that."""
+
+    texts: TextSet
+    statistics: tuple[str, ...]
+    resampling: Resampling
+    mauve: Mapping[str, Any] | None = None  # None for human text, which is not compared with itself
+    version: int | None = None  # of the procedure
+
+    def run(self, worker: Worker) -> tuple[ScoreEntry, ...]:
+        return score_texts(self.texts, self.statistics, self.resampling, self.mauve, self.version)
 
 
 def score_texts(

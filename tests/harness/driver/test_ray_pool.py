@@ -16,7 +16,7 @@ from harness import clashes
 from harness.driver import ray_pool
 from harness.driver.pool import Failure, FailureKind, Outcome
 from harness.driver.ray_pool import ClusterError, RayPool, classify
-from harness.scoring.request import ScoreRequest
+from harness.scoring.scorer import ScoreRequest
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.requests import FeaturizeRequest, GenerateRequest, ModelRequest, Request
 
