@@ -8,6 +8,7 @@ live on in its callers. So the stamp of every function here is a hash of all mod
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -22,7 +23,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         dispatcher = numba.njit(**options)(function)
         if options.get("cache"):
             # What numba compares with the stamp in the cache's index: usually the file's time and size.
-            dispatcher._cache._cache_file._source_stamp = source_stamp()
+            dispatcher._cache._cache_file._source_stamp = source_stamp(Path(__file__).parent)
         return dispatcher
 
     return compiled

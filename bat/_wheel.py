@@ -145,7 +145,8 @@ def propose_flattened_rows(  # type: ignore[no-untyped-def]
     """``propose_rows`` at a temperature: ``probs`` are the model's, ``weights`` are flattened and drawn from.
 
     ``entropy`` and ``maximum`` belong to the flattened distribution if the temperature comes ``first``. If it
-    comes last, a token that is impossible under the model stays so.
+    comes last, a token that is impossible under the model stays so. A function of its own, so that only those
+    who have a temperature wait until it is compiled.
     """
     nothing = np.empty(0, np.int64)
     while True:

@@ -1,6 +1,6 @@
 """Whether the compiled solver is in numba's cache: if not, its first use takes about a minute.
 
-Callers can then say why they wait. The answer comes from the files of the cache alone, in a millisecond: a
+Callers can then say why they wait. The answer comes from the files of the cache alone, in milliseconds: a
 driver, which decides nothing itself, does not import numba to ask.
 """
 
@@ -33,20 +33,20 @@ def is_compiled(*entries: EntryPoint) -> bool:
 
 
 @cache
-def source_stamp() -> str:
-    """A hash of all modules with compiled code: numba's cache is good for as long as it stays the same."""
+def source_stamp(package: Path) -> str:
+    """A hash of the modules of a package that have anything to compile (see bat._compiling)."""
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
+    for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
         if b"@njit" in source:
-            digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(source)}\n".encode() + source)
+            digest.update(f"{path.relative_to(package).as_posix()} {len(source)}\n".encode() + source)
     return digest.hexdigest()
 
 
 def _is_cached(source: Path, function: str) -> bool:
-    # numba names an index after the function and its line, and begins it with the stamp.
-    stamp = source_stamp().encode()
+    # numba names an index after the function and its line, and ignores one with another stamp.
     pattern = f"{source.stem}.{function}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    stamp = source_stamp(_PACKAGE).encode()
     return any(stamp in index.read_bytes() for folder in _folders(source) for index in folder.glob(pattern))
 
 

@@ -1,4 +1,4 @@
-"""Workers as Ray actors: a thin skin, so that everything below runs without Ray too.
+"""Ray actors around workers. All work is in workers.requests, which runs without Ray too.
 
 Ray places actors by their resources. With a share of a GPU an actor sees that GPU alone, as `cuda`; without
 one it computes on as many threads as it has cores.
@@ -52,11 +52,6 @@ def start_worker(
         threads=num_cpus,
         batches_in_flight=batches_in_flight,
     )
-
-
-def submit(worker: Any, request: Request[Any]) -> Any:
-    """Ask an actor; `ray.get` of what this returns is the `Answer`, or raises what the worker raised."""
-    return worker.answer.remote(request)
 
 
 class Origin(TypedDict):

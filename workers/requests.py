@@ -46,7 +46,7 @@ class Request(ABC, Generic[Value]):
 
     @property
     def model_request(self) -> ModelRequest | None:
-        """The model that it needs; None where it needs none."""
+        """The model that it needs, if any."""
         return None
 
     @abstractmethod

@@ -90,8 +90,9 @@ def run_sweep(
                connects to a cluster; if this process is connected to Ray already, that connection is used
     workers    number of workers; default: as many as fit
     ship_code  send this project's code to the cluster
-    replan     plan again even if the sweep is done, in case models or text of the hub changed; changes to
-               local files are always noticed, and start a new run
+    replan     plan again even if the sweep is done, in case models or text of the hub changed, or to add what
+               a newer version of bat-harness computes; changes to local files are always noticed, and start a
+               new run
     progress   called about twice a second with the counts of each kind of job
     time_left  called every few seconds with the estimated seconds left, and whether it will be more, because
                no job of some kind is done yet

@@ -46,7 +46,8 @@ def run(
         bool,
         typer.Option(
             "--replan",
-            help="Plan again even if the sweep is done, in case models or text of the hub changed.",
+            help="Plan again even if the sweep is done, in case models or text of the hub changed, or to add "
+            "jobs that are new in this version.",
         ),
     ] = False,
     as_json: options.Json = False,
@@ -122,6 +123,7 @@ def execute(
 
 
 _NOTHING = "Nothing to do: every job of this sweep is done."
+_REPLAN = " Use --replan to add jobs that are new in this version of bat-harness."
 _STOPPING = "Stopping after the running jobs. Press Ctrl-C again to stop at once; finished jobs are saved."
 
 
@@ -163,7 +165,8 @@ def _sentences(outcome: RunOutcome, again: str) -> list[str]:
 
     report = shlex.join([program_name(), "report", outcome.name, "--db", outcome.database])
     if outcome.complete and outcome.done == 0:
-        return [_NOTHING, f"See the results with: {report}"]
+        advice = _REPLAN if outcome.log is None else ""  # without a log, nothing was planned
+        return [_NOTHING + advice, f"See the results with: {report}"]
     late = f", {counted(outcome.late, 'result')} arrived too late" if outcome.late else ""
     lines = [f"{counted(outcome.done, 'job')} done{late}."]
     if outcome.failed_attempts:

@@ -1,7 +1,7 @@
 """The loop that drives a sweep: claim jobs, send them to workers, store results, plan again.
 
-Only the driver writes to the store. It keeps no state of its own: if it is killed, stored results stay, its
-leases expire or are taken back, and running the same command again resumes the sweep.
+Only the driver writes to the store. What it keeps in memory can be lost: if it is killed, stored results
+stay, its leases expire or are taken back, and running the same command again resumes the sweep.
 """
 
 from __future__ import annotations
@@ -79,11 +79,10 @@ class Driver:
         self.leases: dict[str, Lease] = {}  # by ticket
         self._queues: defaultdict[str, list[str]] = defaultdict(list)  # tickets of each worker, in order
         self._model_labels: dict[ModelRequest, str] = {}  # of models that workers may have loaded
-        self._awaited: list[
-            set[str]
-        ] = []  # for each unresolved parameter, the unfinished jobs that decide it
-        self._unresolvable: set[str] = set()  # names of parameters that were reported
-        self._decided = False  # whether one of them can be resolved now
+        # For each unresolved parameter, the jobs that decide it and are not done.
+        self._awaited: list[set[str]] = []
+        self._decided = False  # whether all jobs that decide one of these parameters are done
+        self._unresolvable: set[str] = set()  # parameters that cannot be resolved, and were reported
         self.summary = Summary()
         self._renewed = self._reported = self._beaten = time.monotonic()
         self._report_pause = _SECONDS_BETWEEN_REPORTS
@@ -210,8 +209,8 @@ class Driver:
             self._fail(lease, Failure(FailureKind.INVALID, str(error)))
             del self.leases[_ticket(lease)]
             return
-        if request.model_request is not None and spec.model_identity is not None:
-            self._model_labels[request.model_request] = spec.model_identity.label
+        if request.model_request is not None and spec.working_model is not None:
+            self._model_labels[request.model_request] = spec.working_model.label
         self._queues[worker].append(_ticket(lease))
         pool.submit(worker, _ticket(lease), request)
         LOGGER.info("%s %s attempt %d to %s", lease.kind, lease.job_id[:12], lease.attempt, worker)
@@ -247,7 +246,7 @@ class Driver:
                 self._fail(lease, result)
                 continue
             spec = lease.parse()
-            problem = _other_model(spec, result)
+            problem = _model_mismatch(spec, result)
             if problem is not None:
                 self._fail(lease, Failure(FailureKind.INVALID, problem))
                 continue
@@ -339,9 +338,9 @@ def _smaller_batches(lease: Lease) -> dict[str, int] | None:
     return {"batch_size": size // 2} if isinstance(size, int) and size > 1 else None
 
 
-def _other_model(spec: JobSpec[Any], answer: Answer[Any]) -> str | None:
+def _model_mismatch(spec: JobSpec[Any], answer: Answer[Any]) -> str | None:
     """An error sentence if the worker's model is not the job's model."""
-    expected = spec.model_identity
+    expected = spec.working_model
     if answer.model is None or expected is None or expected.weights == answer.model.weight_fingerprint:
         return None
     return (

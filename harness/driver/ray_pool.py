@@ -130,7 +130,7 @@ class RayPool:
         try:
             actor.location = ray.get(actor.starting)
         except Exception as error:
-            failure = describe(error)
+            failure = classify(error)
             LOGGER.warning("%s could not start: %s", name, failure.text)
             if actor.failed_starts + 1 < _MAX_FAILED_STARTS:
                 self._actors[name] = self._start(actor.failed_starts + 1)
@@ -151,13 +151,12 @@ class RayPool:
         """The outcomes from one actor; when it has died, all its requests come back as failures."""
         outcomes: list[Outcome] = []
         for reference in [reference for reference in actor.pending if reference in arrived]:
-            result, gone = _get(reference)
-            if isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST:
-                gone = True  # nothing on this device works any more in the process that lost it
-            if not gone:
+            result, died = _get(reference)
+            # Nothing on a device works any more in the process that lost it.
+            lost_device = isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST
+            if not died and not lost_device:
                 outcomes.append(Outcome(actor.pending.pop(reference), name, result))
                 continue
-            lost_device = isinstance(result, Failure) and result.kind is FailureKind.DEVICE_LOST
             end = "lost its device" if lost_device else "died"
             LOGGER.warning("%s (%s) %s; starting a replacement", name, actor.location, end)
             self._note(f"{name} ({actor.location}) {end}; starting a replacement.")
@@ -191,13 +190,13 @@ def _get(reference: Any) -> tuple[Answer[Any] | Failure, bool]:
     try:
         return ray.get(reference), False
     except RayTaskError as error:  # raised by the worker, which is still alive
-        return describe(error), False
+        return classify(error), False
     except Exception as error:
-        return describe(error), True
+        return classify(error), True
 
 
-def describe(error: Exception) -> Failure:
-    """Classify an exception from Ray."""
+def classify(error: Exception) -> Failure:
+    """The kind of failure that an exception from Ray is, with its text."""
     import torch
 
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error

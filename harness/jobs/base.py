@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # these import torch, which planning and queries do not need
 
 Value = TypeVar("Value")
 Record = TypeVar("Record")
+Kind = TypeVar("Kind", bound="JobSpec[Any]")
 
 # Part of every id: increased when the same specification gives a different result or record of it.
 RESULT_VERSION = 2
@@ -49,7 +50,7 @@ SpecJson = Mapping[str, Any]
 
 
 class JobKind(StrEnum):
-    """What a job does, in the order of the work of a sweep."""
+    """What a job does, in the order of the work of a sweep. Several kinds (`KINDS`) may do the same."""
 
     MEASURE = "measure"
     GENERATE = "generate"
@@ -96,10 +97,11 @@ class JobSpec(ABC, Generic[Value]):
 
     kind: ClassVar[JobKind]
     role: ClassVar[str]  # of its result, for the setting or the human text that it belongs to
-    marker: ClassVar[tuple[str, ...]] = ()  # a path in its JSON that no other spec of its JobKind has
+    marker: ClassVar[tuple[str, ...]] = ()  # see `register`
     rows_type: ClassVar[type[Rows]]
     unit_name: ClassVar[str]  # the unit of its work
     model_task: ClassVar[str] = ""  # what its model did, for provenance
+    runs_model: ClassVar[bool] = True  # whether a worker loads its model, if it has one
 
     @classmethod
     def parse(cls, spec: SpecJson) -> Self:
@@ -125,8 +127,13 @@ class JobSpec(ABC, Generic[Value]):
 
     @property
     def model_identity(self) -> ModelIdentity | None:
-        """The model that does the work; None for work without a model."""
+        """The model that it is about, if any: that does the work, or whose tokens it counts."""
         return getattr(self, "model", None)
+
+    @property
+    def working_model(self) -> ModelIdentity | None:
+        """The model that does the work; None for work without a model."""
+        return self.model_identity if self.runs_model else None
 
     @property
     def corpus_identity(self) -> CorpusIdentity | None:
@@ -192,13 +199,56 @@ class JobSpec(ABC, Generic[Value]):
         """What is stored of a worker's answer."""
 
 
+KINDS: list[type[JobSpec[Any]]] = []  # every kind of job, as `register` collected them
+
+
+def register(kind: type[Kind]) -> type[Kind]:
+    """Add a kind of job to `KINDS`, by which stored jobs are read. Decorates the finished dataclass.
+
+    The database stores a job with one of the four values of `JobKind`. The `marker` of a kind says which of
+    its JSON is the kind's own: it is a path of keys that JSON of the kind always has, and no other kind of
+    that `JobKind` ever. One of them may have no marker: JSON without any marker is its own.
+    """
+    if kind.marker and not _can_have(kind, kind.marker):
+        raise TypeError(f"{kind.__name__} must have its marker, {'.'.join(kind.marker)}, among its fields.")
+    for other in KINDS:
+        if other.kind is not kind.kind:
+            continue
+        if kind.marker == other.marker or _can_have(kind, other.marker) or _can_have(other, kind.marker):
+            raise TypeError(
+                f"JSON of {kind.__name__} must be told apart from that of {other.__name__}, which is a "
+                f"{kind.kind} job too: neither may have the marker of the other."
+            )
+        if kind.rows_type is not other.rows_type:
+            raise TypeError(
+                f"results of all {kind.kind} jobs are {other.rows_type.__name__}; {kind.__name__} has "
+                f"{kind.rows_type.__name__}. A new JobKind, with tables for its rows, needs a migration."
+            )
+    KINDS.append(kind)
+    return kind
+
+
+def _can_have(record: Any, path: tuple[str, ...]) -> bool:
+    """Whether JSON of a record can have something at a path. Nothing is at no path."""
+    for key in path:
+        fields = _fields_by_key(record) if dataclasses.is_dataclass(record) else {}
+        if key not in fields:
+            return False
+        record = _without_none(fields[key][1])
+    return bool(path)
+
+
+def rows_type_of(kind: JobKind) -> type[Rows]:
+    """What the results of such jobs are stored as."""
+    return next(spec.rows_type for spec in KINDS if spec.kind is kind)
+
+
 def parse_job(kind: JobKind, spec: SpecJson) -> JobSpec[Any]:
     """The typed specification of a stored job."""
-    from harness.jobs import KINDS  # late: every kind imports this module
-
-    for candidate in KINDS:
-        if candidate.kind is kind and _has(spec, candidate.marker):
-            return candidate.parse(spec)
+    candidates = [candidate for candidate in KINDS if candidate.kind is kind]
+    marked = [candidate for candidate in candidates if candidate.marker and _has(spec, candidate.marker)]
+    for candidate in marked or (candidate for candidate in candidates if not candidate.marker):
+        return candidate.parse(spec)
     raise InvalidInputError(
         f"a {kind} job with the keys {', '.join(sorted(spec))} is of no kind that this version knows. "
         "A newer bat-harness may have written it: use that."
@@ -311,13 +361,19 @@ def from_json(record: type[Record], data: Mapping[str, Any]) -> Record:
 def _from_json_value(kind: Any, value: Any) -> Any:
     if value is None:
         return None
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        (kind,) = (option for option in typing.get_args(kind) if option is not types.NoneType)
+    kind = _without_none(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         return from_json(kind, value)
     if typing.get_origin(kind) is tuple:
         return tuple(value)
     return value
+
+
+def _without_none(kind: Any) -> Any:
+    """The type of a field that may be None."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        (kind,) = (option for option in typing.get_args(kind) if option is not types.NoneType)
+    return kind
 
 
 @functools.cache

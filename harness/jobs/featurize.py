@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bat.errors import InvalidInputError
-from harness.jobs.base import JobKind, JobSpec, Rows
-from harness.jobs.parts import Inputs, ModelIdentity, PrefixEntry, Trial, shards
-from harness.jobs.texts import TextsJob
+from harness.jobs.base import JobKind, JobSpec, Rows, register
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixEntry, TextsJob, Trial, shards
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -86,6 +85,7 @@ class HumanTextRange:
     stop: int
 
 
+@register
 @dataclass(frozen=True)
 class FeaturizeHuman(Featurize):
     """A shard of human continuations."""
@@ -129,6 +129,7 @@ class GeneratedTextRange:
     stop: int
 
 
+@register
 @dataclass(frozen=True)
 class FeaturizeGenerated(Featurize):
     """A shard of generated texts."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bat import rules, solvers
-from harness.jobs.base import JobLabels
-from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, plugins, shards
-from harness.jobs.texts import TextsJob
+from harness.jobs.base import JobLabels, register
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, TextsJob, Trial, plugins, shards
 
 if TYPE_CHECKING:
     from bat.rules import Rule
@@ -27,6 +26,7 @@ _TRIAL_TEXTS = 8  # to time programs, which take seconds with hundreds of constr
 _PLAIN, _AWARE = ("eta", 0.002), ("ba-eta", 0.036)  # the same rejection rate on the demo model
 
 
+@register
 @dataclass(frozen=True)
 class Generate(TextsJob):
     """A shard of prefixes, a model, a rule with its parameter, a seed -> a text for each prefix."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.jobs.base import JobLabels
-from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, Trial, shards
-from harness.jobs.texts import TextsJob
+from harness.jobs.base import JobLabels, register
+from harness.jobs.parts import Inputs, ModelIdentity, PrefixRange, TextsJob, Trial, shards
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -29,6 +28,7 @@ class ImportedFile:
     prefix_id: str | None = None
 
 
+@register
 @dataclass(frozen=True)
 class ImportTexts(TextsJob):
     """A shard of prefixes, a column of a file -> the text of each prefix, cut to a number of tokens."""

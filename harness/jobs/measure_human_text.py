@@ -1,7 +1,12 @@
-"""Measure human text: what a model says about human tokens, from which rejection rates are computed."""
+"""Measure human text: what a model says about human tokens.
+
+`MeasureHumanText` reads documents, and all rejection rates are computed from its rows. `HumanLikelihood`
+reads some tokens of human continuations, for their perplexity.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,14 +14,24 @@ import numpy as np
 
 from bat.errors import InvalidInputError
 from bat.rules import get_rule_form
-from harness.jobs.base import JobKind, JobSpec, Rows, StoredAs
-from harness.jobs.parts import CorpusIdentity, HumanText, Inputs, ModelIdentity, Trial, shards
+from harness.jobs.base import JobKind, JobSpec, Rows, StoredAs, register
+from harness.jobs.parts import (
+    CorpusIdentity,
+    HumanText,
+    Inputs,
+    ModelIdentity,
+    PrefixEntry,
+    PrefixRange,
+    Trial,
+    shards,
+)
 from workers.measurement_record import Measurement
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
     from workers.positions import TokenizedDocument
-    from workers.requests import MeasureRequest
+    from workers.prefixes import Prefix, PrefixSet
+    from workers.requests import MeasureRequest, ModelRequest
 
 _TRIAL_DOCUMENTS = 4
 
@@ -45,6 +60,7 @@ class DrawnPositions:
     max_context: int
 
 
+@register
 @dataclass(frozen=True)
 class MeasureHumanText(JobSpec[Measurement]):
     """A shard of documents, a model and numbers of constraints -> a row for each token."""
@@ -139,6 +155,89 @@ class MeasureHumanText(JobSpec[Measurement]):
             batch_size,
             self.extra_facts or (),
         )
+
+    def rows(self, value: Measurement) -> MeasurementRows:
+        return MeasurementRows(value)
+
+
+# Tokens of each human text, evenly spread. All tokens would be a million rows for 5,000 texts and would add
+# little precision, because most of the variance is between texts.
+TOKENS_PER_TEXT = 16
+_TRIAL_TEXTS = 8
+
+
+@register
+@dataclass(frozen=True)
+class HumanLikelihood(JobSpec[Measurement]):
+    """A shard of prefixes with their human continuations, a model -> a row for some tokens of each."""
+
+    kind = JobKind.MEASURE
+    role = "human likelihood"
+    marker = ("prefixes",)
+    rows_type = MeasurementRows
+    unit_name = "human tokens"
+    model_task = "measured human text"
+
+    model: ModelIdentity
+    corpus: CorpusIdentity
+    prefixes: PrefixRange
+    tokens_per_text: int
+    batch_size: int
+
+    @classmethod
+    def plan(cls, config: SweepConfig, model: ModelIdentity, prefix_set: PrefixSet) -> list[HumanLikelihood]:
+        """All jobs for a model, one for each shard of prefixes."""
+        from workers.reading import DOCUMENTS_PER_BATCH
+
+        return [
+            cls(
+                model=model,
+                corpus=CorpusIdentity.of(prefix_set.corpus, prefix_set.revision, prefix_set.split),
+                prefixes=PrefixRange(prefix_set.human_fingerprint, start, stop),
+                tokens_per_text=TOKENS_PER_TEXT,
+                batch_size=DOCUMENTS_PER_BATCH,
+            )
+            for start, stop in shards(len(prefix_set.prefixes), config.prefixes.shard_size)
+        ]
+
+    @property
+    def prefix_set(self) -> str:
+        return self.prefixes.set
+
+    def describe(self) -> str:
+        return f"measured human text, {len(self.prefixes)} documents, {self.model.shown}"
+
+    @property
+    def units(self) -> int:
+        return len(self.prefixes) * self.tokens_per_text
+
+    @property
+    def pace(self) -> str:
+        return "continuations"  # short, and without programs
+
+    def time_unit(self, trial: Trial) -> float:
+        prefixes = trial.prefixes(self.model)[:_TRIAL_TEXTS]
+        request = self._request(trial.model_request(self.model), prefixes, self.batch_size)
+        return trial.seconds(request) / sum(map(len, request.positions.values()))
+
+    def request(self, inputs: Inputs, batch_size: int | None = None) -> MeasureRequest:
+        entries = inputs.results.prefixes(self.prefixes.set, self.prefixes.start, self.prefixes.stop)
+        return self._request(inputs.model_request(self.model), entries, batch_size or self.batch_size)
+
+    def _request(
+        self, model: ModelRequest, prefixes: Sequence[Prefix | PrefixEntry], batch_size: int
+    ) -> MeasureRequest:
+        from workers.positions import TokenizedDocument, spread_evenly
+        from workers.requests import MeasureRequest
+
+        documents, positions = [], {}
+        for prefix in prefixes:
+            start, stop = len(prefix.token_ids), len(prefix.token_ids) + len(prefix.continuation_ids)
+            documents.append(
+                TokenizedDocument(prefix.id, np.array(prefix.token_ids + prefix.continuation_ids))
+            )
+            positions[prefix.id] = spread_evenly(start, stop, self.tokens_per_text)
+        return MeasureRequest(model, tuple(documents), positions, constraints=(), batch_size=batch_size)
 
     def rows(self, value: Measurement) -> MeasurementRows:
         return MeasurementRows(value)

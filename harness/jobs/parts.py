@@ -1,26 +1,31 @@
-"""What jobs are made from: models, corpora, prefixes and human text, and who supplies them.
+"""What kinds of jobs share: models, corpora, prefixes and texts, and who supplies them.
 
 Texts and documents are identified by the hash of their content, models by fingerprints. A kind of job gets
-what its request needs through `Inputs` and `Results`, and is timed with a `Trial`.
+what its request needs through `Inputs` and `Results`, and is timed with a `Trial`. The texts of a setting are
+made by a `TextsJob`, generated or imported; others only see that they are texts.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.jobs.base import LOCAL
+from bat.errors import InvalidInputError
+from bat.random import Key
+from harness.jobs.base import LOCAL, JobKind, JobSpec, Rows
 from workers.local_files import is_corpus_path
+from workers.traces import decode_trace, encode_trace
 
 if TYPE_CHECKING:  # these import torch, which a store does not need
     from harness.config.schema import SweepConfig
-    from harness.jobs.base import JobSpec
     from harness.jobs.import_texts import ImportedFile
     from workers.generation import Generation
     from workers.measurement_record import Measurement
@@ -169,6 +174,94 @@ def shards(count: int, size: int) -> Iterator[tuple[int, int]]:
 def is_commit(revision: str | None) -> bool:
     """Whether the revision in a model's identity is a commit on the Hugging Face Hub."""
     return revision is not None and len(revision) == 40
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEntry:
+    """One continuation, with its trace encoded."""
+
+    prefix_id: str
+    random_key: Key
+    text: str
+    stop_reason: str
+    token_count: int
+    solver_seconds: float
+    trace: bytes
+
+    @classmethod
+    def of(cls, generation: Generation) -> GenerationEntry:
+        """Convert a worker's generation."""
+        return cls(
+            prefix_id=generation.prefix_id,
+            random_key=generation.key,
+            text=storable(generation.text),
+            stop_reason=generation.stop_reason.value,
+            token_count=len(generation.trace),
+            solver_seconds=float(generation.solver_seconds),
+            trace=encode_trace(generation.trace),
+        )
+
+    def to_generation(self) -> Generation:
+        """Convert back to a worker's generation."""
+        from workers.generation_record import Generation, StopReason
+
+        return Generation(
+            prefix_id=self.prefix_id,
+            key=self.random_key,
+            text=self.text,
+            stop_reason=StopReason(self.stop_reason),
+            trace=decode_trace(self.trace),
+            solver_seconds=self.solver_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRows(Rows):
+    """The result of a generate job: one continuation for each prefix of its shard."""
+
+    prefix_set_id: str
+    entries: tuple[GenerationEntry, ...]
+
+    def __post_init__(self) -> None:
+        prefixes = [entry.prefix_id for entry in self.entries]
+        if len(set(prefixes)) != len(prefixes):
+            raise InvalidInputError("a job continues each prefix once; got a prefix twice in one result.")
+        for entry in self.entries:
+            if not math.isfinite(entry.solver_seconds):
+                raise InvalidInputError(
+                    f"solver_seconds must be finite; got {entry.solver_seconds} for prefix "
+                    f"{entry.prefix_id!r}."
+                )
+
+    @classmethod
+    def of(cls, prefix_set_id: str, generations: Iterable[Generation]) -> GenerationRows:
+        """Convert what a worker generated from prefixes of a stored set."""
+        return cls(prefix_set_id, tuple(map(GenerationEntry.of, generations)))
+
+
+class TextsJob(JobSpec["list[Generation]"]):
+    """A shard of prefixes -> a text for each, in the tokens of a model. Subclasses define the fields."""
+
+    kind = JobKind.GENERATE
+    role = "texts"
+    rows_type = GenerationRows
+    # Names in scoring.statistics that cannot be computed for its texts.
+    lacks_statistics: ClassVar[frozenset[str]] = frozenset()
+
+    model: ModelIdentity
+    prefixes: PrefixRange
+
+    @property
+    @abstractmethod
+    def draw(self) -> tuple[int, int] | None:
+        """The seed and the number of the sample; None for texts that were not generated here."""
+
+    @property
+    def prefix_set(self) -> str:
+        return self.prefixes.set
+
+    def rows(self, value: list[Generation]) -> GenerationRows:
+        return GenerationRows.of(self.prefixes.set, value)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class Score(JobSpec[tuple[ScoreEntry, ...]]):
     kind = JobKind.SCORE
     rows_type = ScoreRows
     unit_name = "scores"
+    runs_model = False
 
     statistics: tuple[str, ...]
     resamples: int

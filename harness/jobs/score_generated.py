@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.jobs.base import register
 from harness.jobs.featurize import FeaturizeGenerated, FeaturizeHuman
-from harness.jobs.parts import Inputs, Results
+from harness.jobs.parts import Inputs, Results, TextsJob
 from harness.jobs.score import Score, logarithms, scoring_options
-from harness.jobs.texts import TextsJob
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -26,6 +26,7 @@ class GeneratedTexts:
     generated: tuple[str, ...]  # the jobs
 
 
+@register
 @dataclass(frozen=True)
 class ScoreGenerated(Score):
     """The texts of a setting with a seed, and their features compared with those of human text."""

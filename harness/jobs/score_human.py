@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.jobs.likelihood import HumanLikelihood
+from harness.jobs.base import register
+from harness.jobs.measure_human_text import HumanLikelihood
 from harness.jobs.parts import CorpusIdentity, Inputs, ModelIdentity
 from harness.jobs.score import Score, logarithms, scoring_options
 
@@ -25,6 +26,7 @@ class HumanTexts:
     human: str  # the set
 
 
+@register
 @dataclass(frozen=True)
 class ScoreHuman(Score):
     """The human continuations of a set of prefixes, with their likelihood under a model."""

@@ -1,6 +1,7 @@
 """From a sweep to its jobs.
 
 materials.py    what jobs and requests are made from: model cards, prefixes, texts
+local_inputs.py local files and folders that a sweep reads, and their revisions
 import_sweep.py the sweep that `bat-harness import` runs
 resolve.py      parameters that results decide
 planner.py      all jobs that can be planned now, and which parameters are unresolved; stores them

@@ -96,7 +96,8 @@ def is_finished(reader: Reader, run_id: int) -> bool:
     """Whether every job of a run is planned and done.
 
     A plan is stored in one transaction, with all instances of its sweep. So if no instance is open, all jobs
-    are stored.
+    are stored. These are the jobs of the version that planned them: a finished run stays what it was, even if
+    a newer version of bat-harness has more kinds of jobs, until it is planned again (--replan).
     """
     instances = reader.instances(run_id, with_jobs=False)
     resolved = all(instance.state is InstanceState.KNOWN for instance in instances)

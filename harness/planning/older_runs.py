@@ -23,6 +23,7 @@ from harness.jobs import (
     ScoreGenerated,
     ScoreHuman,
 )
+from harness.planning.planner import human_name, measurement_name
 from harness.store import Instance, InstanceKind, InstanceState, Run, Store
 
 
@@ -76,24 +77,22 @@ class _OlderRun:
         instances: list[Instance] = []
         for measured in measurements(self.config):
             jobs = [spec for spec in self._of(MeasureHumanText) if self._is(measured.model, spec.model)]
-            name = f"{measured.stage}: human text on {measured.model}"
+            name = measurement_name(measured)
             instances.append(self._instance(InstanceKind.MEASURE, measured, name, len(instances), jobs))
         # The human text of a stage and model comes before its settings, once one of them has jobs.
         position = len(instances)
         human_positions: dict[str, int] = {}
         for instance in expand(self.config):
-            human_name = f"{instance.stage}: human continuations for {instance.model}"
-            if human_name not in human_positions:
-                human_positions[human_name] = position
+            name = human_name(instance)
+            if name not in human_positions:
+                human_positions[name] = position
                 position += 1
             human, setting = self._setting(instance, position)
             position += 1
-            if human and human_name not in {other.name for other in instances}:
-                first = human_positions[human_name]
+            if human and name not in {other.name for other in instances}:
+                first = human_positions[name]
                 values = {"prefix_set": setting.prefix_set}
-                instances.append(
-                    self._instance(InstanceKind.HUMAN, instance, human_name, first, human, **values)
-                )
+                instances.append(self._instance(InstanceKind.HUMAN, instance, name, first, human, **values))
             instances.append(setting)
         return sorted(instances, key=lambda instance: instance.position)
 

@@ -128,21 +128,23 @@ def add_prefixes(store: Store, materials: Materials, plan: Plan) -> None:
 def _check_versions(stored: Iterable[Instance], planned: Iterable[Instance]) -> None:
     """Raise if something that a sweep does not state has changed since it was planned first.
 
-    That is a model or dataset of the hub without a revision, or a package. Local files are part of what
+    That is a model or dataset of the hub without a revision, a package, or how this version does a kind of
+    job. Kinds of jobs that are new are welcome. Local files are part of what
     identifies a run.
     """
     before = {instance.name: instance for instance in stored}
     for instance in planned:
         earlier = before.get(instance.name)
-        for role in dict.fromkeys(role for role, _ in instance.jobs if earlier is not None):
-            assert earlier is not None
+        if earlier is None:
+            continue
+        for role in dict.fromkeys(role for role, _ in instance.jobs):
             ids = earlier.job_ids(role)
             if ids and not set(ids) & set(instance.job_ids(role)):
                 raise InvalidInputError(
-                    "a run must have one version of its models, text and plug-ins; the jobs for the "
-                    f"{role} of {instance.name!r} are not those that were planned first, so one of them has "
-                    "changed. Pin the revision that was used, or run the new version under another name, "
-                    "with --set name=NAME."
+                    "a run must have one version of its models, text, plug-ins and of bat-harness; the jobs "
+                    f"for the {role} of {instance.name!r} are not those that were planned first, so one of "
+                    "them has changed. Pin the revision that was used, or run the new version under another "
+                    "name, with --set name=NAME."
                 )
 
 
@@ -180,7 +182,7 @@ class _Planner:
         for measured in measurements(self.config):
             self._plan_measurement(measured)
         for instance in expand(self.config):
-            self._position(_human_name(instance))  # before its settings, and the same in every plan
+            self._position(human_name(instance))  # before its settings, and the same in every plan
             self._plan_setting(instance)
         self.result.instances.sort(key=lambda instance: instance.position)
         self.result.resolutions = self.resolver.new
@@ -194,8 +196,7 @@ class _Planner:
         jobs = MeasureHumanText.plan(self.config, card.identity, self.materials.human_text(card))
         self.measure_jobs[measured.model] = jobs
         self._add_jobs(measured.stage, jobs)
-        name = f"{measured.stage}: human text on {measured.model}"
-        self._add_instance(InstanceKind.MEASURE, measured, name, jobs)
+        self._add_instance(InstanceKind.MEASURE, measured, measurement_name(measured), jobs)
 
     def _plan_setting(self, instance: MethodInstance) -> None:
         setting = self.resolver.resolve(instance, self.result.settings)
@@ -219,7 +220,7 @@ class _Planner:
         if is_first:
             self.result.prefix_sets[instance.model, instance.split] = prefix_set
             self._add_instance(
-                InstanceKind.HUMAN, instance, _human_name(instance), human.jobs, prefix_set=prefix_set
+                InstanceKind.HUMAN, instance, human_name(instance), human.jobs, prefix_set=prefix_set
             )
         planned = PlannedSetting(instance, setting, own)
         self.result.settings.append(planned)
@@ -297,7 +298,13 @@ class _Planner:
         return self.materials.card(self.config.get_model(title))
 
 
-def _human_name(instance: MethodInstance) -> str:
+def measurement_name(measured: MeasureInstance) -> str:
+    """The name of the instance of human text that a model measures."""
+    return f"{measured.stage}: human text on {measured.model}"
+
+
+def human_name(instance: MethodInstance) -> str:
+    """The name of the instance of human continuations that a setting is compared with."""
     return f"{instance.stage}: human continuations for {instance.model}"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bat.errors import BatError
+from bat.errors import BatError, InvalidInputError
 from harness.config.expansion import AtRate, BestOf, EqualRate, MethodInstance, Resolved, Setting
 from harness.jobs import MeasureHumanText, ScoreGenerated
 from harness.store import Reader, Resolution
@@ -33,7 +33,10 @@ class Candidates:
 
 
 class Evidence:
-    """The results that decide the parameters of a model. Methods return None while results are missing."""
+    """The results that decide the parameters of a model.
+
+    Methods return None while results are missing, and raise if the results do not determine a parameter.
+    """
 
     def __init__(self, reader: Reader, measure_jobs: Sequence[MeasureHumanText]) -> None:
         self._reader = reader
@@ -109,7 +112,10 @@ class Evidence:
                 continue
             averages[value] = sum(score for score in by_seed if score is not None) / len(by_seed)
         if not averages:
-            return None
+            raise InvalidInputError(
+                f"the best of several candidates is one with a {metric}; on {setting.parameter.split} it is "
+                "not defined for any of them. Choose by another score, or give other candidates."
+            )
         # On ties, the first candidate in the sweep wins.
         best = max(averages, key=lambda value: averages[value])
         listed = ", ".join(

@@ -22,7 +22,7 @@ class Pace:
     """What jobs whose units take equally long have in common."""
 
     kind: JobKind
-    model: str  # its title in the sweep; empty for scores, which need no model
+    model: str  # its title in the sweep; empty for work without a model
     detail: str = ""
 
 
@@ -132,9 +132,9 @@ class Paces:
             self._titles[materials.card(model).identity] = model.title
 
     def __call__(self, job: JobSpec[Any]) -> Pace:
-        if job.kind is JobKind.SCORE or job.model_identity is None:
-            return Pace(job.kind, "", job.pace)
-        return Pace(job.kind, self._titles[job.model_identity], job.pace)
+        model = job.working_model
+        title = "" if model is None else self._titles.get(model, model.label)
+        return Pace(job.kind, title, job.pace)
 
 
 def totals(work: Iterable[Work]) -> dict[str, float]:

@@ -11,11 +11,13 @@ from typing import Any
 from bat.errors import InvalidInputError
 from harness.config import Resolved, Setting, SweepConfig, from_identity
 from harness.jobs import (
+    KINDS,
     JobSpec,
     MeasureHumanText,
     ModelIdentity,
     ScoreGenerated,
     ScoreHuman,
+    ScoreRows,
     TextsJob,
     canonical_json,
     is_commit,
@@ -88,17 +90,25 @@ class _LoadedRun:
         self._check_models()
 
     def _load_scores(self) -> dict[str, dict[str, StoredScore]]:
-        """The scores of the score jobs that are done, by job and by name."""
-        roles = (ScoreGenerated.role, ScoreHuman.role)
-        jobs = [job for instance in self._instances for role in roles for job in instance.job_ids(role)]
+        """The scores of the jobs of all kinds that give scores and are done, by job and by name."""
+        roles = {kind.role for kind in KINDS if kind.rows_type is ScoreRows}
+        jobs = [job for instance in self._instances for role, job in instance.jobs if role in roles]
         done = self.reader.done_ids(jobs)
         self._specs = self.reader.parsed_jobs(done)
         scores: dict[str, dict[str, StoredScore]] = {job: {} for job in jobs if job in done}
         for score in self.reader.scores(list(scores)):
             spec = self._specs[score.job_id]
-            assert isinstance(spec, Score)
-            resampling = (spec.resamples, spec.resample_seed)
-            scores[score.job_id][score.name] = replace(score, resampling=resampling)
+            if isinstance(spec, Score):
+                score = replace(score, resampling=(spec.resamples, spec.resample_seed))
+            scores[score.job_id][score.name] = score
+        return scores
+
+    def _scores_of(self, instance: Instance) -> dict[str, StoredScore]:
+        """The scores of an instance by name, of all its jobs that give scores."""
+        scores: dict[str, StoredScore] = {}
+        for _, job in instance.jobs:
+            for name, score in self._scores.get(job, {}).items():
+                scores.setdefault(name, score)
         return scores
 
     def _check_models(self) -> None:
@@ -181,19 +191,23 @@ class _LoadedRun:
             score_job=job,
             featurize_jobs=spec.generated,
             generate_jobs=spec.texts.generated,
-            scores=self._scores[job],
+            scores=self._scores_of(instance),
         )
 
     def _score_job(self, instance: Instance) -> str | None:
         """The job that scored a setting with a seed, if it is done."""
-        return next((job for job in instance.job_ids(ScoreGenerated.role) if job in self._scores), None)
+        return self._find_job(instance, ScoreGenerated)
+
+    def _find_job(self, instance: Instance, kind: type[Score]) -> str | None:
+        """The first job of a kind that is done. Other kinds of score jobs may have the same role."""
+        return next((job for _, job in instance.jobs if isinstance(self._specs.get(job), kind)), None)
 
     def human(self) -> Iterator[HumanScores]:
         """The scores of human text."""
         for instance in self._of_kind(InstanceKind.HUMAN):
-            for job in instance.job_ids(ScoreHuman.role):
-                if job in self._scores and instance.prefix_set is not None:
-                    yield HumanScores(instance.model, instance.prefix_set, job, self._scores[job])
+            job = self._find_job(instance, ScoreHuman)
+            if job is not None and instance.prefix_set is not None:
+                yield HumanScores(instance.model, instance.prefix_set, job, self._scores_of(instance))
 
     def measured(self) -> Iterator[Measured]:
         """The human text measured by each model, if all of its jobs are done."""

@@ -118,7 +118,7 @@ class RunStatus:
     resolutions: tuple[Resolution, ...]
     open_parameters: tuple[str, ...]  # that wait for results, by their names in resolutions
     unresolvable: tuple[tuple[str, str], ...]  # parameters that cannot be resolved, and why
-    time_use: tuple[tuple[JobKind, TimeUse], ...] = ()  # of the done jobs of a kind, where workers told it
+    time_use: tuple[tuple[JobKind, TimeUse], ...] = ()  # of the done jobs of a kind; none from older workers
 
     def __str__(self) -> str:
         return say(self)

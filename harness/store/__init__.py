@@ -16,6 +16,7 @@ from harness.store.errors import (
     StoreLostError,
     StoreUnavailableError,
 )
+from harness.store.queue import Lease, RetryPolicy
 from harness.store.reader import Reader
 from harness.store.records import (
     AttemptOutcome,
@@ -27,14 +28,12 @@ from harness.store.records import (
     InstanceKind,
     InstanceState,
     JobState,
-    Lease,
     LeaseOwner,
     LocalInput,
     Progress,
     QueryRows,
     Rate,
     Resolution,
-    RetryPolicy,
     Run,
     StoredJob,
     StoredPrefixSet,

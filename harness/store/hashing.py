@@ -14,13 +14,13 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from harness.jobs import (
-    ROWS_TYPES,
     FeatureRows,
     GenerationRows,
     JobKind,
     MeasurementRows,
     ScoreRows,
     canonical_json,
+    rows_type_of,
 )
 from harness.store.records import JobState
 from harness.store.results import read_features, read_generations, read_measurement, read_scores
@@ -82,7 +82,7 @@ def _done_jobs(connection: Connection, run_id: int) -> list[Any]:
 
 
 def _add_result(connection: Connection, key: int, kind: JobKind, add: Add) -> None:
-    rows = ROWS_TYPES[kind]
+    rows = rows_type_of(kind)
     if rows is MeasurementRows:
         for name, values in read_measurement(connection, key).to_columns().items():
             if not name.startswith("seconds_"):

@@ -11,12 +11,12 @@ from sqlalchemy.orm import aliased
 
 from harness.jobs import JobKind, JobSpec
 from harness.store.engine import Database
+from harness.store.queue import Lease
 from harness.store.records import (
     AttemptOutcome,
     DriverPresence,
     FailedJob,
     JobState,
-    Lease,
     LeaseOwner,
     Progress,
     Rate,

@@ -11,18 +11,67 @@ deadlock; on SQLite there is one writer anyway.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, case, null, or_, select, update
 from sqlalchemy.orm import aliased
 
-from harness.jobs import JobKind, storable
-from harness.store.records import AttemptOutcome, JobState, Lease, RetryPolicy
+from bat.errors import InvalidInputError
+from harness.jobs import JobKind, JobSpec, SpecJson, parse_job, storable
+from harness.store.records import AttemptOutcome, JobState
 from harness.store.statements import add_rows, batches, by_key_only, in_run
 from harness.store.tables import AttemptRow, JobNeedRow, JobRow, utc_now
 
 _NOBODY: dict[str, Any] = {"owner": null(), "lease_expires_at": null()}
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a job is tried, and how long it waits after an error.
+
+    Lost leases are counted separately, and more of them are allowed: a driver that is killed repeatedly says
+    nothing about its jobs, but a job that kills its workers must not be retried for ever. A job that no
+    worker had begun is innocent, and its loss counts for nothing.
+    """
+
+    max_failures: int = 3
+    max_losses: int = 10
+    first_wait_seconds: float = 2.0  # doubled after each further error
+    longest_wait_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_failures", "max_losses"):
+            if getattr(self, name) < 1:
+                raise InvalidInputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in ("first_wait_seconds", "longest_wait_seconds"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InvalidInputError(f"{name} must be finite and at least 0; got {getattr(self, name)}.")
+
+    def wait_seconds(self, failures: int) -> float:
+        """How long a job waits after this many errors."""
+        doublings = min(max(failures, 1) - 1, 60)  # beyond it, any wait is the longest
+        return min(self.first_wait_seconds * 2.0**doublings, self.longest_wait_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A job that is ours until `expires_at`, by the database's clock. `attempt` is the fencing token."""
+
+    job_id: str
+    job_key: int
+    kind: JobKind
+    spec: SpecJson
+    attempt: int
+    owner: str
+    expires_at: datetime
+    failures: int  # errors before this attempt
+    adjustment: Mapping[str, Any] | None  # what to do differently from the plan, such as smaller batches
+
+    def parse(self) -> JobSpec[Any]:
+        """The typed specification of the job."""
+        return parse_job(self.kind, self.spec)
 
 
 def claim(
@@ -178,7 +227,7 @@ def _give_back(connection: Connection, keys: Collection[int]) -> int:
 def finish(
     connection: Connection, keys: Iterable[int], time_use: Mapping[int, Mapping[str, Any]] | None = None
 ) -> None:
-    """Mark jobs as done whose leases `lock_ours` returned; `time_use` is by key, for those it is known of."""
+    """Mark jobs as done whose leases `lock_ours` returned; `time_use` is by key, for jobs that have one."""
     held = set(keys)
     known = [{"of_job": key, "use": dict(use)} for key, use in (time_use or {}).items() if key in held]
     if known:

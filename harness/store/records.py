@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from bat.errors import InvalidInputError
 from harness.jobs import JobKind, JobSpec, SpecJson, parse_job, sha256_of
 
 
@@ -29,34 +28,6 @@ class AttemptOutcome(StrEnum):
     FAILED = "failed"
     LOST = "lost"  # the lease expired, or its owner is known to be dead
     RELEASED = "released"  # given back untried
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often a job is tried, and how long it waits after an error.
-
-    Lost leases are counted separately, and more of them are allowed: a driver that is killed repeatedly says
-    nothing about its jobs, but a job that kills its workers must not be retried for ever. A job that no
-    worker had begun is innocent, and its loss counts for nothing.
-    """
-
-    max_failures: int = 3
-    max_losses: int = 10
-    first_wait_seconds: float = 2.0  # doubled after each further error
-    longest_wait_seconds: float = 300.0
-
-    def __post_init__(self) -> None:
-        for name in ("max_failures", "max_losses"):
-            if getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        for name in ("first_wait_seconds", "longest_wait_seconds"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InvalidInputError(f"{name} must be finite and at least 0; got {getattr(self, name)}.")
-
-    def wait_seconds(self, failures: int) -> float:
-        """How long a job waits after this many errors."""
-        doublings = min(max(failures, 1) - 1, 60)  # beyond it, any wait is the longest
-        return min(self.first_wait_seconds * 2.0**doublings, self.longest_wait_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +86,6 @@ class Deletion:
     done: int  # of them
     texts: int  # that they wrote
     shared: int  # jobs that other runs use, which stay
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A job that is ours until `expires_at`, by the database's clock. `attempt` is the fencing token."""
-
-    job_id: str
-    job_key: int
-    kind: JobKind
-    spec: SpecJson
-    attempt: int
-    owner: str
-    expires_at: datetime
-    failures: int  # errors before this attempt
-    adjustment: Mapping[str, Any] | None  # what to do differently from the plan, such as smaller batches
-
-    def parse(self) -> JobSpec[Any]:
-        """The typed specification of the job."""
-        return parse_job(self.kind, self.spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,13 @@ from typing import Any
 from sqlalchemy import select, update
 
 from bat.errors import InvalidInputError
-from harness.jobs import ROWS_TYPES, Job, JobKind, PrefixRows, Rows
+from harness.jobs import Job, JobKind, PrefixRows, Rows, rows_type_of
 from harness.store import deletion, plans, queue, results, runs
 from harness.store.addresses import Address, check_file, check_free_space, parse_address
 from harness.store.engine import Database, connect
+from harness.store.queue import Lease, RetryPolicy
 from harness.store.reader import Reader
-from harness.store.records import Instance, JobState, Lease, LocalInput, Resolution, RetryPolicy, Run
+from harness.store.records import Instance, JobState, LocalInput, Resolution, Run
 from harness.store.statements import add_rows, in_run
 from harness.store.tables import AttemptRow, DriverRow, JobRow, utc_now
 from harness.store.versions import check_version, find_version, upgrade
@@ -286,7 +287,7 @@ class Store(Reader):
         `begun` are the jobs that their workers have begun instead; see `begin`.
         """
         for lease, result in completions:
-            expected = ROWS_TYPES[lease.kind]
+            expected = rows_type_of(lease.kind)
             if not isinstance(result, expected):
                 raise InvalidInputError(
                     f"the result of a {lease.kind} job must be {expected.__name__}; got "

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from harness.jobs import MeasureHumanText
+
 # Around the values that the paper chose, for rules whose parameter is a probability.
 _PARAMETERS = (0.0001, 0.0003, 0.0006, 0.0009, 0.002, 0.004, 0.01, 0.03, 0.1)
 
@@ -209,6 +211,7 @@ def _rejection_rates() -> str:
     GROUP BY run_id, run, model, corpus, instance_id, constraints, parameter"""
         )
     values = ", ".join(f"(CAST({parameter} AS double precision))" for parameter in _PARAMETERS)
+    role = MeasureHumanText.role
     return f"""
     WITH parameters(parameter) AS (VALUES {values}),
     tokens AS (
@@ -216,7 +219,7 @@ def _rejection_rates() -> str:
                instances.id AS instance_id, measurements.*
         FROM measurements
         JOIN jobs ON jobs.key = measurements.job_key
-        JOIN instance_jobs ON instance_jobs.job_key = jobs.key AND instance_jobs.role = 'measurement'
+        JOIN instance_jobs ON instance_jobs.job_key = jobs.key AND instance_jobs.role = '{role}'
         JOIN instances ON instances.id = instance_jobs.instance_id
         JOIN runs ON runs.id = instances.run_id
     ){"    UNION ALL".join(branches)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,38 +14,34 @@ from numba.core.dispatcher import Dispatcher
 import bat
 from bat import _compiling, compiled
 
-IMPORT = "from compiled_package._compiling import njit\n"
-CALLER = IMPORT + "from compiled_package.called import called\n\n\n@njit(cache=True)\n"
-CALLED = IMPORT + "\n\n@njit(cache=True)\ndef called():\n    return {}\n"
-RUN = """
-from compiled_package import caller
-print(caller.caller(), sum(caller.caller.stats.cache_hits.values()))
-"""
+CALLER = "from bat._compiling import njit\nfrom bat.called import called\n\n\n@njit(cache=True)\n"
+CALLED = "from bat._compiling import njit\n\n\n@njit(cache=True)\ndef called():\n    return {}\n"
+RUN = "from bat import caller; print(caller.caller(), sum(caller.caller.stats.cache_hits.values()))"
 
 
 def test_an_edited_function_is_compiled_into_its_callers_again(tmp_path: Path) -> None:
-    package = tmp_path / "compiled_package"
+    package = tmp_path / "bat"  # found before the installed one
     package.mkdir()
     (package / "__init__.py").touch()
     for module in (_compiling, compiled):
-        source = Path(str(module.__file__)).read_text(encoding="utf-8")
-        copy = source.replace("from bat.", "from compiled_package.")
-        (package / Path(str(module.__file__)).name).write_text(copy, encoding="utf-8")
+        shutil.copy(str(module.__file__), package)
     (package / "caller.py").write_text(CALLER + "def caller():\n    return 10 * called()\n", encoding="utf-8")
 
     def run(answer: int) -> list[str]:
         (package / "called.py").write_text(CALLED.format(answer), encoding="utf-8")
-        command = [sys.executable, "-c", RUN]
+        command = [sys.executable, "-B", "-c", RUN]  # no bytecode, whose stamp is in whole seconds
         done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
         return done.stdout.split()
 
     assert run(1) == ["10", "0"]
     assert run(1) == ["10", "1"]  # kept
     assert run(2) == ["20", "0"]
+    [index] = package.glob("__pycache__/caller.caller-*.nbi")
+    assert compiled.source_stamp(package).encode() in index.read_bytes()  # as bat.compiled looks for it
 
 
 def test_every_compiled_function_of_the_package_carries_the_stamp() -> None:
-    stamp = compiled.source_stamp()
+    stamp = compiled.source_stamp(Path(bat.__file__).parent)
     names = [module.name for module in pkgutil.walk_packages(bat.__path__, "bat.")]
     kernels = {
         f"{name}.{found.py_func.__name__}": found

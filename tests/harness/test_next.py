@@ -273,6 +273,23 @@ def test_the_table_is_printed_as_json(fake: LanguageModel, capsys: pytest.Captur
         assert shown["token"] == token_text(fake.tokenizer, ids, row.token)
 
 
+def test_a_temperature_matters_to_the_rules_it_comes_before(basis: bat.Basis, probs: FloatArray) -> None:
+    rules = [bat.get_rule(name) for name in ("min-p=0.2", "ba-min-p=0.2", "top-n-sigma=1", "p-less")]
+    cold = tabulate(probs, rules, basis, everything=True)
+    hot = tabulate(probs, rules, basis, everything=True, temperature=2.0)
+    late = tabulate(probs, [rules[0]], everything=True, temperature=bat.Temperature(2.0, "last"))
+    # p^(1/2) >= 0.2 max p^(1/2) is p >= 0.04 max p.
+    assert hot.methods[0].accepted == (probs >= 0.04 * probs.max()).sum()
+    assert hot.methods[0].accepted != cold.methods[0].accepted
+    assert late.methods[0].accepted == cold.methods[0].accepted
+    assert hot.methods[1].accepted == cold.methods[1].accepted
+    assert hot.methods[2].accepted == cold.methods[2].accepted
+    flat = bat.softmax(np.log(probs[None]) / 2.0)
+    assert hot.methods[3].threshold == pytest.approx(float((flat**2).sum()))
+    orders = [method.temperature and method.temperature.order for method in hot.methods]
+    assert orders == ["first", "last", "first", "first"]
+
+
 def test_what_cannot_be_decided_is_said_to_be_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,3 +159,49 @@ def test_the_documented_command_on_the_demo_model(capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert printed.startswith("The mayor said")
     assert "12 tokens (--max-tokens)" in printed
+
+
+def test_a_temperature_comes_after_a_basis_aware_method(capsys: pytest.CaptureFixture[str]) -> None:
+    made = {}
+    for name, options in {
+        "cold": (),
+        "one": ("--temperature", "1", "--temperature-order", "last"),
+        "hot": ("--temperature", "1.8"),
+        "last": ("--temperature", "1.8", "--temperature-order", "last"),
+    }.items():
+        made[name] = json.loads(run(capsys, "--method", "ba-eta=0.2", "--json", *options))
+    assert made["cold"] == made["one"]
+    assert made["hot"] == made["last"]
+    assert made["hot"]["continuations"] != made["cold"]["continuations"]
+    assert (made["hot"]["temperature"], made["hot"]["temperature_order"]) == (1.8, "last")
+    # A plain method sees the flattened distribution, and so does what explains it.
+    plain = json.loads(
+        run(capsys, "--method", "top-k=2", "--json", "--explain", "--temperature", "3", "--max-tokens", "8")
+    )
+    assert plain["temperature_order"] == "first"
+    [text] = plain["continuations"]
+    by_step = {step: token["threshold"] for step, token in enumerate(text["tokens"], 1)}
+    assert text["rejections"]
+    assert all(each["probability"] < by_step[each["before_token"]] for each in text["rejections"])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--temperature", "0"), "Use the rule greedy instead."),
+        (("--temperature", "-1"), "temperature must be a finite number above 0; got -1.0."),
+        (("--temperature", "nan"), "temperature must be a finite number above 0; got nan."),
+        (("--temperature", "2", "--temperature-order", "first"), "temperature_order must be last for ba-e"),
+        (("--method", "ba-typical=0.9"), "typical has no basis-aware form. Use typical, or one of"),
+    ],
+)
+@pytest.mark.parametrize("command", [["sample", "--prompt", "The"], ["next", "The"]])
+def test_an_invalid_temperature_is_one_sentence(
+    command: list[str], options: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, *options])
+    assert ended.value.code == 1
+    printed = capsys.readouterr().err
+    assert sentence in printed
+    assert printed.count("\n") == 1

@@ -1,4 +1,4 @@
-"""docs/architecture.md names the files that a job of each kind passes through: these, and no more than 15."""
+"""docs/architecture.md names the files that a job of each kind passes through: these, and no more than 16."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.report.loading import load_results
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
 
 ROOT = Path(__file__).parents[2]
-MOST = 15
+MOST = 16
 # Where a job passes through. What the work calls, in workers and harness/scoring, is not part of the walk.
 ROOMS = tuple(f"harness/{name}/" for name in ("planning", "jobs", "store", "driver", "report"))
 # Ray runs the work elsewhere; here, workers are in this process.
@@ -79,7 +79,6 @@ def walked(text_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     theirs = {"name": "theirs", "file": str(folder / "theirs.jsonl"), "prefix_id": "id"}
     pool = OneAtATime()
     jobs: dict[str, Files] = {}
-    needed: dict[str, set[str]] = {}
     with open_quick_store(folder / "r.db") as store:
         config = tiny_sweep(text_corpus, methods=methods, imports=[theirs])
         driver = make_driver(store, config, lambda: pool)
@@ -96,18 +95,9 @@ def walked(text_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
             [lease] = leases
             kind = type(lease.parse()).__name__
             jobs.setdefault(kind, set()).update(files)
-            specs = store.parsed_jobs(store.needs([lease.job_id])).values()
-            needed.setdefault(kind, set()).update(type(spec).__name__ for spec in specs)
         with recording() as files:
             assert len(load_results(store, store.runs()).results) == 2
-    # What is read of the jobs that a job needs belongs to their walk.
-    for kind in jobs:
-        jobs[kind] -= set().union(*(page_files(other) for other in needed[kind])) - page_files(kind)
     return around | files, jobs
-
-
-def page_files(kind: str) -> Files:
-    return read_page()[0][kind]
 
 
 @pytest.mark.parametrize("kind", [kind.__name__ for kind in KINDS])
@@ -116,6 +106,7 @@ def test_a_job_passes_through_the_files_that_the_page_names(
 ) -> None:
     pages, numbers, left_out = read_page()
     around, jobs = walked
+    assert kind in pages, f"docs/architecture.md has no row for {kind} in its table of kinds of jobs"
     assert len(pages[kind]) == numbers[kind] <= MOST
     seen = {path for path in jobs[kind] if path.startswith(ROOMS)}
     unnamed = {path for path in seen - pages[kind] if not path.startswith(tuple(left_out))}
@@ -126,7 +117,8 @@ def test_a_job_passes_through_the_files_that_the_page_names(
 def test_the_page_names_all_files_around_the_jobs(walked: tuple[Files, dict[str, Files]]) -> None:
     pages, _, left_out = read_page()
     named = set().union(*pages.values())
-    assert pages.keys() == {kind.__name__ for kind in KINDS}
+    kinds = {kind.__name__ for kind in KINDS}
+    assert pages.keys() <= kinds, "docs/architecture.md has rows for kinds of jobs that do not exist"
     assert [path for path in sorted(named | left_out) if not (ROOT / path).exists()] == []
     around = {path for path in walked[0] if path.startswith(ROOMS)}
     assert {path for path in around - named if not path.startswith(tuple(left_out))} == set()

@@ -104,11 +104,13 @@ def cluster() -> Iterator[None]:
 def test_actors_answer_as_plain_workers_do(cluster: None) -> None:
     import ray
 
-    from workers.actors import start_worker, submit
+    from workers.actors import start_worker
 
     actors = [start_worker(num_cpus=1) for _ in range(2)]
     asked = [
-        (kind, request, submit(actor, request)) for actor in actors for kind, request in REQUESTS.items()
+        (kind, request, actor.answer.remote(request))
+        for actor in actors
+        for kind, request in REQUESTS.items()
     ]
     plain = Worker("cpu", threads=1)
     for kind, request, waiting in asked:
@@ -117,10 +119,10 @@ def test_actors_answer_as_plain_workers_do(cluster: None) -> None:
         assert content(answer.value) == content(plain.answer(request).value), kind
 
     # A worker's error reaches the driver as what it was, and leaves the actor alive.
-    broken = submit(actors[0], generate_request(ModelRequest("fake:fail_at=1")))
+    broken = actors[0].answer.remote(generate_request(ModelRequest("fake:fail_at=1")))
     with pytest.raises(RuntimeError, match="forward pass"):
         ray.get(broken, timeout=400)
-    assert ray.get(submit(actors[0], REQUESTS["generate"]), timeout=400).value
+    assert ray.get(actors[0].answer.remote(REQUESTS["generate"]), timeout=400).value
 
 
 def test_an_actor_needs_a_core() -> None:

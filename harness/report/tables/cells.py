@@ -91,10 +91,14 @@ def has_score(result: Result, name: str) -> bool:
     return bool(scores_of(result, name))
 
 
-def jobs_of(result: Result) -> tuple[str, ...]:
-    """The jobs that scored a result, and those that determined its parameter."""
+def jobs_of(result: Result, score: str | None = None) -> tuple[str, ...]:
+    """The jobs that scored a result, or that one of its scores is from; and those that determined its
+    parameter."""
+    scoring = [seed.score_job for seed in result.seeds]
+    if score is not None:
+        scoring = [stored.job_id for stored in scores_of(result, score)]
     deciding = () if result.resolution is None else result.resolution.job_ids
-    return (*(seed.score_job for seed in result.seeds), *deciding)
+    return (*scoring, *deciding)
 
 
 def mauve_of(result: Result) -> Estimate:
@@ -129,7 +133,9 @@ def score_cell(result: Result, name: str, *, plain: bool = False) -> Cell:
     scores = scores_of(result, name)
     if not scores:
         return EMPTY
-    return number_cell(estimate(scores), jobs_of(result), _how(name, result), show_of(name), plain=plain)
+    return number_cell(
+        estimate(scores), jobs_of(result, name), _how(name, result), show_of(name), plain=plain
+    )
 
 
 def find_difference(first: Result, second: Result, name: str) -> Difference | None:
@@ -148,7 +154,7 @@ def difference_cell(first: Result, second: Result, name: str = "mauve") -> Cell:
     difference = find_difference(first, second, name)
     if difference is None:
         return EMPTY
-    jobs = (*jobs_of(first), *jobs_of(second))
+    jobs = (*jobs_of(first, name), *jobs_of(second, name))
     pairs = "paired by prefix" if difference.paired else "not paired"
     how = f"{name} of {first.label} minus that of {second.label}, {pairs}"
     if name == "mauve":

@@ -165,5 +165,6 @@ def _to_human_cell(result: Result, human: HumanScores | None) -> Cell:
     if not scores or human is None or "perplexity" not in human.scores:
         return EMPTY
     how = f"perplexity of {result.label} minus that of human text, paired by prefix"
-    jobs = (*jobs_of(result), human.score_job)
-    return number_cell(difference(scores, [human.scores["perplexity"]]), jobs, how, signed)
+    of_human = human.scores["perplexity"]
+    jobs = (*jobs_of(result, "perplexity"), of_human.job_id)
+    return number_cell(difference(scores, [of_human]), jobs, how, signed)

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
-from harness.driver.ray_pool import describe
+from harness.driver.ray_pool import classify
 from workers.requests import Answer, Request, Worker
 
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -112,5 +112,5 @@ def _work(line: Connection, driver: int) -> None:
         try:
             answer: Answer[Any] | Failure = worker.answer(request)
         except Exception as error:
-            answer = describe(error)
+            answer = classify(error)
         line.send(answer)

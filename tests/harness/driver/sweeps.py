@@ -12,7 +12,7 @@ from harness.config import parse_config
 from harness.config.schema import SweepConfig
 from harness.driver.driver import Driver
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
-from harness.driver.ray_pool import describe
+from harness.driver.ray_pool import classify
 from harness.planning.finished import find_start
 from harness.planning.materials import Materials
 from harness.store import RetryPolicy, Store, open_store
@@ -114,7 +114,7 @@ class LocalPool:
         try:
             outcome = Outcome(ticket, worker, self._worker.answer(request))
         except Exception as error:
-            outcome = Outcome(ticket, worker, describe(error))
+            outcome = Outcome(ticket, worker, classify(error))
         self.answered += 1
         self._after_answer()
         return [outcome]

@@ -15,7 +15,7 @@ from bat.errors import InvalidInputError
 from harness import clashes
 from harness.driver import ray_pool
 from harness.driver.pool import Failure, FailureKind, Outcome
-from harness.driver.ray_pool import ClusterError, RayPool, describe
+from harness.driver.ray_pool import ClusterError, RayPool, classify
 from harness.scoring.request import ScoreRequest
 from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep, write_corpus
 from workers.requests import FeaturizeRequest, GenerateRequest, ModelRequest, Request
@@ -41,21 +41,21 @@ class Odd(of_ray.RayError):
 
 
 def test_an_error_inside_a_worker_keeps_its_kind() -> None:
-    invalid = describe(raised(InvalidInputError("epsilon must lie in (0, 1); got 2.")))
+    invalid = classify(raised(InvalidInputError("epsilon must lie in (0, 1); got 2.")))
     assert invalid == Failure(FailureKind.INVALID, "epsilon must lie in (0, 1); got 2.")
     for cause in (torch.OutOfMemoryError("CUDA out of memory"), MemoryError("no more")):
-        assert describe(raised(cause)).kind is FailureKind.OUT_OF_MEMORY
-    lost = describe(raised(torch.AcceleratorError("CUDA error: device lost")))
+        assert classify(raised(cause)).kind is FailureKind.OUT_OF_MEMORY
+    lost = classify(raised(torch.AcceleratorError("CUDA error: device lost")))
     assert lost.kind is FailureKind.DEVICE_LOST
     assert lost.text.endswith("CUDA error: device lost")
-    error = describe(raised(RuntimeError("boom")))
+    error = classify(raised(RuntimeError("boom")))
     assert error.kind is FailureKind.ERROR
     assert error.text.splitlines()[0] == "RuntimeError: boom"
     assert "the worker's traceback" in error.text
 
 
 def test_an_error_that_cannot_be_sent_is_still_the_workers_own() -> None:
-    assert describe(task_error(Unpicklable("odd"))).kind is FailureKind.ERROR
+    assert classify(task_error(Unpicklable("odd"))).kind is FailureKind.ERROR
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_an_error_that_cannot_be_sent_is_still_the_workers_own() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_what_befalls_a_worker_is_a_loss(error: Exception) -> None:
-    failure = describe(error)
+    failure = classify(error)
     assert failure.kind is FailureKind.WORKER_LOST
     assert failure.text
 
 
 def test_a_worker_that_ray_ends_to_save_memory_ran_out_of_it() -> None:
-    failure = describe(of_ray.OutOfMemoryError("1 worker was killed due to the node running low on memory"))
+    failure = classify(of_ray.OutOfMemoryError("1 worker was killed due to the node running low on memory"))
     assert failure.kind is FailureKind.OUT_OF_MEMORY
     assert "low on memory" in failure.text
 
 
 def test_anything_else_is_an_error() -> None:
-    assert describe(KeyError("x")) == Failure(FailureKind.ERROR, "KeyError: 'x'")
+    assert classify(KeyError("x")) == Failure(FailureKind.ERROR, "KeyError: 'x'")
 
 
 @dataclass

@@ -13,8 +13,19 @@ import pytest
 from bat.errors import InvalidInputError
 from bat.solvers import decision_version
 from harness.config import load_config
-from harness.jobs import KINDS, Generate, JobKind, JobSpec, canonical_json, parse_job
+from harness.jobs import (
+    KINDS,
+    Generate,
+    ImportTexts,
+    JobKind,
+    JobSpec,
+    ScoreRows,
+    canonical_json,
+    parse_job,
+    register,
+)
 from harness.jobs.base import StoredAs, from_json, to_json
+from harness.jobs.score_generated import GeneratedTexts
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
 from tests.harness.jobs import specs
@@ -109,9 +120,36 @@ def test_kinds_are_told_apart() -> None:
     made = specs.one_of_each()
     assert {type(spec) for spec in made} == set(KINDS)
     assert len({spec.role for spec in made}) == len(KINDS) - 1  # generated and imported texts have one
-    for kind in KINDS:
-        alike = [other for other in KINDS if other.kind is kind.kind and other.marker == kind.marker]
-        assert alike == [kind]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        # Its JSON would have the marker of another kind, or that of the other its own.
+        ({"marker": ("judge",)}, "Judge must be told apart from that of ScoreGenerated"),
+        ({"marker": ("texts",)}, "Judge must be told apart from that of ScoreGenerated"),
+        ({"marker": ("texts", "generated")}, "Judge must be told apart from that of ScoreGenerated"),
+        ({"kind": JobKind.GENERATE}, "Judge must be told apart from that of Generate"),
+        ({"marker": ("statistics",)}, "Judge must have its marker, statistics, among its fields"),
+        ({"kind": JobKind.GENERATE, "marker": ("judge",)}, "are GenerationRows; Judge has ScoreRows"),
+    ],
+)
+def test_a_kind_that_could_be_taken_for_another_is_refused(changes: dict[str, Any], problem: str) -> None:
+    values = {"kind": JobKind.SCORE, "rows_type": ScoreRows, **changes}
+    fields: list[tuple[str, Any]] = [("judge", int), ("texts", GeneratedTexts)]
+    judge = dataclasses.make_dataclass("Judge", fields, bases=(JobSpec,), namespace=values, frozen=True)
+    before = list(KINDS)
+    with pytest.raises(TypeError, match=problem):
+        register(judge)
+    assert before == KINDS
+
+
+def test_a_kind_without_a_marker_is_what_has_none() -> None:
+    """Whatever the order in which kinds are registered."""
+    imported, generated = specs.import_texts(), specs.generate()
+    assert KINDS.index(Generate) < KINDS.index(ImportTexts)
+    assert parse_job(JobKind.GENERATE, imported.job.spec) == imported
+    assert parse_job(JobKind.GENERATE, generated.job.spec) == generated
 
 
 def test_a_job_of_another_version_is_one_sentence() -> None:

@@ -1,9 +1,9 @@
-"""A kind of job that is new to the harness: its module and two more places make everything else do it."""
+"""A kind of job that is new to the harness: its module and where it is planned make everything else do it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 import harness
-from harness import jobs
 from harness.config.schema import SweepConfig
-from harness.jobs import KINDS, Inputs, JobKind, JobSpec, ScoreRows, TextsJob, Trial
+from harness.jobs import KINDS, Inputs, JobKind, JobSpec, ScoreGenerated, ScoreRows, TextsJob, Trial, register
 from harness.planning import planner
 from harness.planning.planner import SettingJobs, setting_jobs
-from harness.report.tracing import _step
+from harness.report.tracing import trace_cell
 from harness.scoring.scores import ScoreEntry
-from harness.status.run_status import RunState, gather
-from tests.harness.driver.sweeps import LocalPool, make_driver, open_quick_store, tiny_sweep
+from harness.status.run_status import RunState
+from harness.store import open_reader
+from tests.harness.driver.sweeps import tiny_sweep
 from workers.requests import Request, Worker
 
-# The module of the new kind.
+# The module of the new kind. There, the class would be decorated with `register`.
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Judge(JobSpec[float]):
         return ScoreRows((ScoreEntry("letters", value),))
 
 
-# The other places, as they would be edited.
+# The other place, as it would be edited.
 
 
 def setting_jobs_with_judge(materials: Any, *arguments: Any) -> SettingJobs:
@@ -85,57 +85,78 @@ def setting_jobs_with_judge(materials: Any, *arguments: Any) -> SettingJobs:
     return replace(own, from_texts=(*own.from_texts, Judge.plan(materials.config, own.texts)))
 
 
-def edit(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, value: object) -> str:
+def edit(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, value: object) -> None:
     """Replace a definition, also where it was imported from the module, as an edit of its file would."""
     before = getattr(module, name)
     for other in list(sys.modules.values()):
         if other.__name__.startswith("harness") and getattr(other, name, None) is before:
             monkeypatch.setattr(other, name, value)
-    return f"{module.__name__}.{name}"
 
 
-def test_a_new_kind_takes_three_files(
-    text_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def with_judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """A function that makes the edits; they are undone afterwards."""
+
+    def make_edits() -> None:
+        register(Judge)
+        edit(monkeypatch, planner, "setting_jobs", setting_jobs_with_judge)
+
+    before = list(KINDS)
+    yield make_edits
+    KINDS[:] = before
+
+
+@pytest.mark.parametrize("role", ["judgement", ScoreGenerated.role])  # a role is not taken by one kind
+def test_a_new_kind_is_planned_run_and_reported(
+    role: str,
+    text_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    without_ray: None,
+    with_judge: Callable[[], None],
 ) -> None:
     config = tiny_sweep(text_corpus)
     database = tmp_path / "r.db"
-    with open_quick_store(database) as store:
-        driver = make_driver(store, config, LocalPool)
-        assert driver.run().done == 17
-        without = store.results_hash(driver.run_id)
+    monkeypatch.setattr(Judge, "role", role)
+    first = harness.run_sweep(config, database)
+    assert first.done == 17
+    with open_reader(database) as reader:
+        without = reader.results_hash(first.run)
+    with_judge()
 
-        edited = {
-            edit(monkeypatch, jobs, "KINDS", (*KINDS, Judge)),
-            edit(monkeypatch, planner, "setting_jobs", setting_jobs_with_judge),
+    # It is planned and estimated, also for the setting whose parameter is unresolved without a database.
+    estimated = harness.plan_sweep(config, calibrate=True)
+    [judging] = [work for work in estimated.work if work.detail == "judge"]
+    assert (judging.jobs, judging.later, judging.units, judging.unit_name) == (2, 1, 12, "texts")
+    assert judging.seconds is not None
+    assert judging.seconds > 0
+    assert (harness.plan_sweep(config, database).jobs, estimated.jobs) == (19, 19)
+
+    # A run that was finished before stays what it was, until it is planned again.
+    again = harness.run_sweep(config, database)
+    assert (again.done, again.complete, again.log) == (0, True, None)
+    assert harness.run_sweep(config, database, replan=True).done == 2
+    status = harness.get_status(database)
+    assert (status.state, status.count("done")) == (RunState.DONE, 19)
+
+    # Its results are stored, hashed, tabulated, averaged, compared and traced.
+    with open_reader(database) as reader:
+        assert reader.results_hash(first.run) != without
+        judges = {job.id: job.parse() for job in reader.jobs(first.run) if isinstance(job.parse(), Judge)}
+        texts = {
+            judge: [text for job in spec.needs for text in reader.texts_by_prefix(job).values()]
+            for judge, spec in judges.items()
         }
-        assert edited == {"harness.jobs.KINDS", "harness.planning.planner.setting_jobs"}
-
-        # It is planned and estimated, also for the setting whose parameter is unresolved without a database.
-        estimated = harness.plan_sweep(config, calibrate=True)
-        [judging] = [work for work in estimated.work if work.detail == "judge"]
-        assert (judging.jobs, judging.later, judging.units, judging.unit_name) == (2, 1, 12, "texts")
-        assert judging.seconds is not None
-        assert judging.seconds > 0
-        assert (harness.plan_sweep(config, database).jobs, estimated.jobs) == (19, 19)
-
-        # It runs, and belongs to its setting.
-        driver = make_driver(store, config, LocalPool)
-        assert driver.run().done == 2
-        instances = [instance for instance in store.instances(driver.run_id) if instance.method]
-        judges = [instance.job_ids(Judge.role) for instance in instances]
-        assert [len(ids) for ids in judges] == [1, 1]
-        status = gather(store, store.get_run("tiny"))
-        assert (status.state, status.count("done")) == (RunState.DONE, 19)
-
-        # Its result is stored, hashed and traced.
-        assert store.results_hash(driver.run_id) != without
-        (job_id,) = judges[0]
-        writers = instances[0].job_ids(TextsJob.role)
-        texts = [text for writer in writers for text in store.texts_by_prefix(writer).values()]
-        assert _step(store.find_jobs([job_id])[job_id]).words == "judged the texts of 2 jobs"
-        assert store.needs([job_id]) == set(writers)
+        traced = trace_cell(reader, reader.runs(), "all-scores", "eta", "letters")
+    assert traced.steps[0].words == "judged the texts of 2 jobs"
+    letters = {judge: sum(map(len, own)) / len(own) for judge, own in texts.items()}
     with harness.open_results(database) as results:
-        letters = results.scores(score="letters")
-    assert letters["method"].tolist() == ["eta", "ba-eta"]
-    assert letters["job"].tolist() == [job for ids in judges for job in ids]
-    assert letters["value"][0] == sum(map(len, texts)) / len(texts)
+        scores = results.scores(score="letters")
+        averages = results.estimates(score="letters")
+        [difference] = results.compare("eta", "ba-eta", score="letters")["value"]
+        assert "mauve" in set(results.estimates()["score"])
+    assert scores["method"].tolist() == ["eta", "ba-eta"]
+    assert dict(zip(scores["job"], scores["value"], strict=True)) == letters
+    assert averages["value"].tolist() == scores["value"].tolist()
+    assert difference == pytest.approx(scores["value"][0] - scores["value"][1])
+    assert traced.value == scores["value"][0]
