@@ -24,7 +24,7 @@ from harness.view.requests import reading, run_of, whole_number
 _ON_A_PAGE = 20
 _LONGEST_SEARCH = 200
 # Neither the list nor the way to the next text waits longer for a search in traces.
-_SECONDS = 0.15
+_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from harness.report import formats
+from harness.report.formats import html
 
-STYLE = Path(formats.__file__).with_name("style.css.j2").read_text(encoding="utf-8")
+STYLE = html.render("style.css.j2")
 
 # Text and what it stands on.
 PAIRS = [
