@@ -183,10 +183,11 @@ class Sources:
     def find_measurement(self, result: Result) -> tuple[Measured, Measurement] | None:
         """The measured human text from which a result's rejection rate is computed, if there is any.
 
-        With a temperature first, a rule rejects by a distribution that was not measured.
+        Imported texts have no rule that could reject. With a temperature first, a rule rejects by a
+        distribution that was not measured.
         """
         setting, constraints = result.setting, result.setting.constraints
-        if setting.temperature is not None and setting.temperature.is_first:
+        if result.is_imported or (setting.temperature is not None and setting.temperature.is_first):
             return None
         matching = [
             measured

@@ -203,6 +203,6 @@ def test_a_run_has_one_version_of_what_its_sweep_does_not_state(
         cli.main(["run", "tiny.yaml", "--db", "r.db", "--replan"])
     assert left.value.code == 1
     said = capsys.readouterr().err
-    assert "error: a run must have one version of its models, text and plug-ins" in said
+    assert "error: a run must have one version of its models, text, plug-ins and of bat-harness" in said
     with open_reader("r.db") as reader:
         assert sum(kind.total for kind in reader.progress(1)) == 17

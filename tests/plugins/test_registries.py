@@ -101,7 +101,7 @@ def test_what_results_record(example: Path) -> None:
 def test_our_own_add_nothing(tmp_path: Path) -> None:
     assert [rules.provenance(name) for name in rules.builtin_rule_names()] == [None] * 19
     assert [solvers.provenance(name) for name in solvers.SOLVER_NAMES] == [None] * 3
-    assert [statistics.provenance(name) for name in statistics.STATISTIC_NAMES] == [None] * 7
+    assert [statistics.provenance(name) for name in statistics.STATISTIC_NAMES] == [None] * 11
     for name in ("openwebtext", "news", "datasets:someone/texts", str(tmp_path), "texts.jsonl"):
         assert corpora.provenance(name) is None
 

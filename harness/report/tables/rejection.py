@@ -52,7 +52,7 @@ def rates(sources: Sources) -> list[Table | Missing]:
     measured = {
         id(result): pair[0].jobs
         for result in sources.results.results
-        if not result.is_imported and (pair := sources.find_measurement(result)) is not None
+        if (pair := sources.find_measurement(result)) is not None
     }
     results = merged(
         (result for result in sources.results.results if id(result) in measured),

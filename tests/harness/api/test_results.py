@@ -115,7 +115,7 @@ def test_estimates_are_those_of_the_report(results: harness.RunResults) -> None:
     human = frame[frame["method"] == "human"]
     assert set(human["stage"]) == {"select", "compare"}
     every = results.estimates(score="mauve", stage="compare", all_intervals=True)
-    assert set(every["interval_over"]) == {"k-means seeds", "generation seeds", "resampled prefixes"}
+    assert set(every["interval_over"]) == {"k-means seeds", "generation seeds", "reweighted prefixes"}
 
 
 def test_texts_and_tokens_agree(results: harness.RunResults) -> None:
