@@ -12,6 +12,17 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+# Workers are forked: what they compute with is imported here, not by each that replaces a killed one.
+import faiss  # noqa: F401
+import scipy.stats  # noqa: F401
+import sklearn.preprocessing  # noqa: F401
+import torch  # noqa: F401
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: F401
+
+import harness.scoring.scorer  # noqa: F401
+import workers.features
+import workers.generation
+import workers.measurement  # noqa: F401
 from harness.driver.pool import REQUESTS_PER_WORKER, Failure, FailureKind, Outcome, Vacancy
 from harness.driver.ray_pool import classify
 from workers.requests import Answer, Request, Worker
