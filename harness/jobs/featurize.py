@@ -37,6 +37,33 @@ class FeatureRows(Rows):
 
 
 @dataclass(frozen=True)
+class HumanTextRange:
+    """A range of the human continuations of a set of prefixes."""
+
+    human: str  # the set
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class GeneratedTextRange:
+    """A range of the texts of a generate job, by position in its shard."""
+
+    generated: str  # the job
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class PrefixTextRange:
+    """A range of the prefixes of a set."""
+
+    prefixes: str  # the set
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
 class Featurize(JobSpec["npt.NDArray[np.float32]"]):
     """A shard of texts, a model that reads them -> a vector for each text."""
 
@@ -49,6 +76,11 @@ class Featurize(JobSpec["npt.NDArray[np.float32]"]):
     include_prefix: bool
     max_tokens: int
     batch_size: int
+    texts: HumanTextRange | GeneratedTextRange | PrefixTextRange  # one of them, for each kind
+
+    @property
+    def units(self) -> int:
+        return self.texts.stop - self.texts.start
 
     @abstractmethod
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
@@ -74,15 +106,6 @@ class Featurize(JobSpec["npt.NDArray[np.float32]"]):
 
     def rows(self, value: npt.NDArray[np.float32]) -> FeatureRows:
         return FeatureRows(np.asarray(value, dtype=np.float32))
-
-
-@dataclass(frozen=True)
-class HumanTextRange:
-    """A range of the human continuations of a set of prefixes."""
-
-    human: str  # the set
-    start: int
-    stop: int
 
 
 @register
@@ -111,22 +134,9 @@ class FeaturizeHuman(Featurize):
     def describe(self) -> str:
         return f"read {self.units} texts that people wrote, {self.model.shown}"
 
-    @property
-    def units(self) -> int:
-        return self.texts.stop - self.texts.start
-
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
         prefixes = inputs.results.prefixes(self.texts.human, self.texts.start, self.texts.stop)
         return prefixes, [prefix.continuation for prefix in prefixes]
-
-
-@dataclass(frozen=True)
-class GeneratedTextRange:
-    """A range of the texts of a generate job, by position in its shard."""
-
-    generated: str  # the job
-    start: int
-    stop: int
 
 
 @register
@@ -158,10 +168,6 @@ class FeaturizeGenerated(Featurize):
     def describe(self) -> str:
         return f"read {self.units} texts that a model wrote, {self.model.shown}"
 
-    @property
-    def units(self) -> int:
-        return self.texts.stop - self.texts.start
-
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
         writer = inputs.results.parsed_jobs([self.texts.generated])[self.texts.generated]
         assert isinstance(writer, TextsJob)
@@ -171,15 +177,6 @@ class FeaturizeGenerated(Featurize):
         )
         by_prefix = inputs.results.texts_by_prefix(self.texts.generated)
         return prefixes, [by_prefix[prefix.id] for prefix in prefixes]
-
-
-@dataclass(frozen=True)
-class PrefixTextRange:
-    """A range of the prefixes of a set."""
-
-    prefixes: str  # the set
-    start: int
-    stop: int
 
 
 @register
@@ -209,10 +206,6 @@ class FeaturizePrefixes(Featurize):
 
     def describe(self) -> str:
         return f"read {self.units} prefixes, {self.model.shown}"
-
-    @property
-    def units(self) -> int:
-        return self.texts.stop - self.texts.start
 
     def texts_with_prefixes(self, inputs: Inputs) -> tuple[list[PrefixEntry], list[str]]:
         prefixes = inputs.results.prefixes(self.texts.prefixes, self.texts.start, self.texts.stop)

@@ -1,4 +1,4 @@
-"""Pages from templates. The report's templates and their filters are at hand, too."""
+"""Renders pages from templates. The templates and filters of the report are available to them."""
 
 from __future__ import annotations
 
