@@ -66,6 +66,11 @@ def test_weights_are_read_once_until_they_change(folder: Path, reads: list[str])
     assert reads == [name, name, name]
 
 
+def test_a_tokenizer_is_read_once_in_a_process(folder: Path) -> None:
+    load_card(str(folder))
+    assert load_card(str(folder))[1] is load_card(str(folder))[1]
+
+
 def test_files_that_changed_a_moment_ago_are_read_every_time(folder: Path, reads: list[str]) -> None:
     (folder / "config.json").touch()
     assert load_card(str(folder))
