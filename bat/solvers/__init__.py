@@ -30,7 +30,7 @@ SOLVERS: Registry[type[Solver]] = Registry(
 SOLVER_NAMES = tuple(SOLVERS.builtins)
 # Increased when a built-in solver's decisions come with other efforts than before. Here rather than at the
 # class, because whoever plans jobs must not wait for a solver to be imported.
-_DECISION_VERSIONS = {"certified": 2}
+_DECISION_VERSIONS = {"certified": 3}
 
 
 def solver_names() -> tuple[str, ...]:

@@ -219,7 +219,7 @@ def publish_sides(context, space):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def absorb(context, space):  # type: ignore[no-untyped-def]
     """Move outside tokens that the last pass found on the wrong side, and take the most relevant into the
-    working set. Returns how many tokens crossed zero, and the workspace."""
+    working set. Returns how many tokens changed sides or joined, and the workspace."""
     state = space.state[0]
     crossed, fallen = _sweep.change_sides(
         space.found[: state.crossed], space.found_z[: state.crossed], context.probs, space.outside,
@@ -240,9 +240,10 @@ def absorb(context, space):  # type: ignore[no-untyped-def]
     state.below_count += fallen + state.fallen - left
     state.moved_mass += abs(space.moved[0]) + space.below_sum[0] + joined_mass
     _forget_rounding(space)
-    opened, space = _open_pinned_groups(context, crossed == 0, space)
+    changed = crossed + state.turned
+    opened, space = _open_pinned_groups(context, changed == 0, space)
     _regroup(context, space)
-    return crossed + opened, space
+    return changed + opened, space
 
 
 @njit(nogil=True, cache=True)

@@ -25,6 +25,9 @@ UNPROVEN = 4  # the status stands in the state, but its proof is left to ``_fini
 LAST_RESORT = 5  # the quick bounds do not meet, and the climb has nothing more to offer
 
 MAX_ROUNDS = 60
+# Rounds in which tokens may change sides unlisted. None of them joins the working set, so that could go on
+# without end.
+UNLISTED_ROUNDS = 6
 MAX_REFRESHES = 3  # rounds spent on the climb's own rounding once no token is misplaced
 UNIT_ROUNDING = 2.3e-16
 # Relative error allowed for in a sum of up to a million positive terms added in blocks.
@@ -190,7 +193,7 @@ def _pass(context, space):  # type: ignore[no-untyped-def]
     direction[0] += 2.0 * slack
     positive, negative, crossed, near, turned, fallen = _sweep.sweep(
         context.rows, direction, context.probs, space.side_of, space.outside, slack, state.cutoff,
-        space.found, space.found_z, space.near, space.near_z, space.moved,
+        state.rounds >= UNLISTED_ROUNDS, space.found, space.found_z, space.near, space.near_z, space.moved,
     )  # fmt: skip
     state.crossed, state.near, state.turned, state.fallen = crossed, near, int(turned), int(fallen)
     state.passes += 1

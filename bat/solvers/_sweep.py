@@ -110,7 +110,9 @@ def _turn(z, side, outside, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sweep(rows, direction, probs, side, outside, slack, cutoff, found, found_z, near, near_z, moved):  # type: ignore[no-untyped-def]
+def sweep(  # type: ignore[no-untyped-def]
+    rows, direction, probs, side, outside, slack, cutoff, list_all, found, found_z, near, near_z, moved
+):
     """One pass with z_j = direction . rows[:, j].
 
     ``side`` is +1 or -1, where the solver holds token j to be, and 0 where it does not ask. ``outside`` is
@@ -118,7 +120,8 @@ def sweep(rows, direction, probs, side, outside, slack, cutoff, found, found_z, 
     with every value lowered by ``slack``) and four counts:
 
     ``found`` receives the tokens on the other side of zero. Where a block has too many of them to be worth
-    a list, its outside tokens change sides at once, and only those that matter (below) are listed.
+    a list, its outside tokens change sides at once, and only those that matter (below) are listed, unless
+    ``list_all``.
     ``near`` receives outside tokens that have not crossed but may soon: p_j > cutoff (|z_j| + CLOSE).
     The third count is how many tokens changed sides unlisted, the fourth how many more are below for it.
     ``moved`` receives the sum of p_j a_j over outside tokens that are now below, less that over those now
@@ -137,7 +140,7 @@ def sweep(rows, direction, probs, side, outside, slack, cutoff, found, found_z, 
         plus, minus, wrong = _tally(z[:size], probs[start:stop], sides, slack)
         positive += plus
         negative += minus
-        crowded = wrong * CROWD > size
+        crowded = wrong * CROWD > size and not list_all
         if wrong > 0.0 and not crowded:
             for j in range(size):
                 if z[j] * sides[j] < 0.0:

@@ -60,6 +60,19 @@ def test_a_token_that_is_not_heavy_can_be_refused_before_the_climb() -> None:
     assert all(answer.upper <= 0.05 for answer in refused)
 
 
+@pytest.mark.parametrize("seed", [3, 239])
+def test_light_tokens_that_change_sides_in_crowds_do_not_end_a_decision(seed: int) -> None:
+    basis, logits = random_model(seed, 1500, hidden=16, constraints=2, batch=1)
+    probs = bat.softmax(logits)[0]
+    few = CertifiedSolver(start_tokens=8)
+    for token in np.argsort(-probs)[1:25]:
+        threshold = 1.5 * float(probs[token])
+        answer = few.solve(
+            Program(basis.rows, probs, int(token)), replace(decision_goal(), threshold=threshold)
+        )
+        assert answer.lower > threshold or answer.upper <= threshold
+
+
 def test_a_batch_and_a_step_decide_what_single_programs_do() -> None:
     basis, logits = random_model(3, tokens=900, hidden=12, constraints=6, batch=24, scale=0.7)
     probs = bat.softmax(logits)
