@@ -46,7 +46,7 @@ def demo(
         "The demo takes about ten minutes on two cores. Run the same command again to resume.", err=True
     )
     run(find_sample("demo.yaml"), db=db)
-    report(output, [_RUN], db=db, with_model=True, force=force)
+    report([_RUN], db=db, output=output, with_model=True, force=force)
     typer.echo(f"To look at it in a browser: {program_name()} view --db {db} --open")
 
 

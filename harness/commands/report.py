@@ -21,12 +21,6 @@ _MISSING_SHOWN = 4
 
 
 def report(
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="DIR", show_default=False, help="Folder to write to, new or empty."
-        ),
-    ],
     runs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -36,6 +30,9 @@ def report(
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to, new or empty.")
+    ] = Path("report"),
     every: Annotated[
         bool,
         typer.Option(
@@ -85,11 +82,11 @@ def report(
 
     Examples:
 
-        bat-harness report --output report
+        bat-harness report
         bat-harness report demo --output demo-report --with-model --force
-        bat-harness report demo --compare ba-eta:eta --output report
-        bat-harness report --compare run1/eta:run2/eta --output report
-        bat-harness report run1 run2 --compare run1:run2 --output report
+        bat-harness report demo --compare ba-eta:eta
+        bat-harness report --compare run1/eta:run2/eta
+        bat-harness report run1 run2 --compare run1:run2
         bat-harness report --all --output leaderboard
     """
     from harness.api.reports import write_report

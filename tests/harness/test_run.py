@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -80,8 +81,14 @@ def test_a_second_run_has_nothing_to_do_and_starts_no_ray(
     first = capsys.readouterr()
     assert first.out == ""
     assert "17 jobs done." in first.err
-    assert first.err.splitlines()[-1].startswith("The sweep is complete. See the results with: ")
+    told, _, next_command = first.err.splitlines()[-1].partition(" See the results with: ")
+    assert told == "The sweep is complete."
     assert hash_of(db) == expected
+    monkeypatch.chdir(sweep.parent)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main(shlex.split(next_command)[1:])
+    assert Path("report/report.html").exists()
+    capsys.readouterr()
 
     monkeypatch.setattr(cluster, "connected", None)
     for again in ([], ["--replan"]):
