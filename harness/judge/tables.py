@@ -200,8 +200,9 @@ def _strengths(results: StudyResults, outcome: Outcome, suffix: str) -> Table:
     return Table(
         name=f"{NAME}-strengths{suffix}",
         title=f"All settings together: {results.name}",
-        caption="Bradley-Terry strengths with ties (Davidson's model), as logarithms against their mean, with 95% "
-        "intervals resampled over prefixes and judges. e to the difference of two is the odds of the first.",
+        caption="Bradley-Terry strengths with ties (Davidson's model), as logarithms against their mean, "
+        "with 95% intervals resampled over prefixes and judges. e to the difference of two is the odds of "
+        "the first.",
         columns=("setting", "strength", "votes"),
         rows=tuple(rows),
     )

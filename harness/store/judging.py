@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -151,11 +151,14 @@ class StudyStore(StudyReader):
         judge: Judge,
         position: int,
         attempt: int,
-        answer: Answer,
+        shown: Answer,
         seconds: float | None = None,
         remark: str | None = None,
     ) -> bool:
-        """Store an answer; False if it is stored already. Raises if the judge does not hold the item."""
+        """Store an answer; False if it is stored already. Raises if the judge does not hold the item.
+
+        `shown` is the answer in the order in which this judge saw the texts.
+        """
         with self._database.writing() as connection:
             _lock(connection, judge.study_id)
             given = [each for each in read_assignments(connection, judge.id) if each.position == position]
@@ -176,6 +179,7 @@ class StudyStore(StudyReader):
                     "answers are stored. Reload the page to go on."
                 )
             row = {"judge_id": judge.id, "position": position, "attempt": assignment.attempt}
+            answer = shown.other_way_round if assignment.swapped else shown
             values = {"answer": answer, "seconds": seconds, "remark": remark or None}
             add_rows(connection, StudyAnswerRow, [row | values])
             _set_state(connection, assignment, AssignmentState.ANSWERED)
@@ -205,17 +209,29 @@ class StudyStore(StudyReader):
             return True
 
     def add_answers(self, study_id: str, judges: Sequence[Judge], answers: Sequence[StoredAnswer]) -> int:
-        """Add answers that were given elsewhere, and return how many are new."""
-        before = len(self.answers(study_id))
+        """Add answers that were given elsewhere, and return how many are new.
+
+        A judge who has been given an item here keeps the answer of here.
+        """
         with self._database.writing() as connection:
             _lock(connection, study_id)
             rows = [
                 _new_judge(study_id) | {"id": judge.id, "platform_id": judge.platform_id} for judge in judges
             ]
             add_rows(connection, StudyJudgeRow, rows)
-            add_rows(connection, StudyAssignmentRow, (_assignment_row(study_id, each) for each in answers))
-            add_rows(connection, StudyAnswerRow, map(_answer_row, answers))
-        return len(self.answers(study_id)) - before
+            new: list[StoredAnswer] = []
+            for judge in judges:
+                given = read_assignments(connection, judge.id)
+                present = {(each.item, each.is_repeat) for each in given}
+                own = [
+                    each
+                    for each in answers
+                    if each.judge_id == judge.id and (each.item, each.is_repeat) not in present
+                ]
+                new += [replace(each, position=number) for number, each in enumerate(own, start=len(given))]
+            add_rows(connection, StudyAssignmentRow, (_assignment_row(study_id, each) for each in new))
+            add_rows(connection, StudyAnswerRow, map(_answer_row, new))
+        return len(new)
 
 
 def _new_judge(study_id: str) -> dict[str, Any]:

@@ -141,6 +141,13 @@ class StudyReader:
             for row in rows
         ]
 
+    def count_answered(self, judge_id: str) -> int:
+        """How many comparisons a judge has answered."""
+        answered = StudyAssignmentRow.state == AssignmentState.ANSWERED
+        with self._database.reading() as connection:
+            own = select(func.count()).where(StudyAssignmentRow.judge_id == judge_id, answered)
+            return connection.scalar(own) or 0
+
     def progress(self, study_id: str) -> StudyProgress:
         """How many votes are given and wanted."""
         votes = (
