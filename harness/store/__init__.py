@@ -6,7 +6,7 @@ migrate         upgrade an older database to this version
 
 Inside, store.py writes; reader.py and job_reader.py read. runs.py, plans.py, queue.py, results.py and
 deletion.py hold the statements of their transactions. merging.py and merging_runs.py bring the results of one
-database into another.
+database into another. studies.py reads studies of human evaluation, and judging.py writes them.
 """
 
 from harness.store.errors import (
