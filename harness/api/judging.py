@@ -82,10 +82,15 @@ def plan_study(
 
 def store_study(db: Address, study: NewStudy, name: str) -> tuple[Study, bool]:
     """Store a study, unless it is there; returns it, with whether it is new."""
-    if not is_name(name):
-        raise InvalidInputError(f"the name of a study {NAME_RULE}; got {name!r}.")
+    check_study_name(name)
     with open_studies(db, create=study.design.run is None) as store:
         return store.add_study(study.id, name, study.design.as_record(), study.items)
+
+
+def check_study_name(name: str) -> None:
+    """Raise unless a study can have this name."""
+    if not is_name(name):
+        raise InvalidInputError(f"the name of a study {NAME_RULE}; got {name!r}.")
 
 
 def list_studies(db: Database) -> list[tuple[Study, StudyProgress]]:
@@ -171,8 +176,8 @@ def import_answers(
     settings: tuple[str, str] | None = None,
 ) -> Imported:
     """Bring answers that were given elsewhere into a database, from CSV in the batch format or from JSONL."""
-    if name is not None and not is_name(name):
-        raise InvalidInputError(f"the name of a study {NAME_RULE}; got {name!r}.")
+    if name is not None:
+        check_study_name(name)
     if path.suffix == ".jsonl":
         with open_studies(db, create=True) as store:
             return import_study(store, path, name)

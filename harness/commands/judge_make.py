@@ -127,10 +127,11 @@ def make(
         bat-harness judge make demo --name first --pair ba-eta:eta --votes 3 --dry-run
         bat-harness judge make demo --name second --pair ba-eta:eta --pair human:eta --items 50
     """
-    from harness.api.judging import plan_study, store_study
+    from harness.api.judging import check_study_name, plan_study, store_study
     from harness.judge.design import QUESTION, StudyDesign
     from harness.store.addresses import parse_address, shown
 
+    check_study_name(name)
     design = StudyDesign(
         pairs=(),
         votes=votes,

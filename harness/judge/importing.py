@@ -12,7 +12,7 @@ from bat.errors import InvalidInputError
 from harness.judge.batch_csv import BatchRow
 from harness.judge.design import PairDesign, StudyDesign, study_id
 from harness.store.judging import StudyStore
-from harness.store.study_records import Answer, ItemKind, Judge, StoredAnswer, Study, StudyItem
+from harness.store.study_records import ItemKind, Judge, StoredAnswer, Study, StudyItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def import_batch(store: StudyStore, rows: Sequence[BatchRow], name: str | None, 
     ids = {row.study for row in rows}
     if len(ids) == 1 and ids <= set(known):
         study, is_new = known[next(iter(ids))], False
-        numbers = _numbers_in(rows, store.items(study.id))
+        answers = answers_of(rows, _numbers_in(rows, store.items(study.id)))
     else:
         if name is None:
             raise InvalidInputError(
@@ -41,9 +41,19 @@ def import_batch(store: StudyStore, rows: Sequence[BatchRow], name: str | None, 
                 "it a name with --name."
             )
         design, items, numbers = study_of_rows(rows, source)
+        answers = answers_of(rows, numbers)  # raises before anything is stored
         study, is_new = store.add_study(study_id(design, items), name, design.as_record(), items)
-    judges, answers = _answers(rows, numbers, judge_ids(store, study, [row.worker for row in rows]))
-    return Imported(study, is_new, store.add_answers(study.id, judges, answers), len(answers))
+    return add_answers(store, study, answers, is_new=is_new)
+
+
+def add_answers(
+    store: StudyStore, study: Study, answers: Sequence[StoredAnswer], *, is_new: bool
+) -> Imported:
+    """Add answers whose judges have the names of the file that they come from."""
+    ids = judge_ids(store, study, [answer.judge_id for answer in answers])
+    judges = [Judge(judge, "", "", platform_id=worker) for worker, judge in ids.items()]
+    own = [replace(answer, judge_id=ids[answer.judge_id]) for answer in answers]
+    return Imported(study, is_new, store.add_answers(study.id, judges, own), len(own))
 
 
 def _numbers_in(rows: Sequence[BatchRow], items: Sequence[StudyItem]) -> list[tuple[int, bool]]:
@@ -114,36 +124,32 @@ def judge_ids(store: StudyStore, study: Study, workers: Sequence[str]) -> Mappin
     }
 
 
-def _answers(
-    rows: Sequence[BatchRow], numbers: Sequence[tuple[int, bool]], ids: Mapping[str, str]
-) -> tuple[list[Judge], list[StoredAnswer]]:
+def answers_of(rows: Sequence[BatchRow], numbers: Sequence[tuple[int, bool]]) -> list[StoredAnswer]:
+    """The answers of a file, with the workers' names in it as ids of judges."""
     answers: list[StoredAnswer] = []
     positions: Counter[str] = Counter()
     seen: Counter[tuple[str, int]] = Counter()
     for row, (item, swapped) in zip(rows, numbers, strict=True):
-        judge = ids[row.worker]
-        times = seen[judge, item]
+        times = seen[row.worker, item]
         if times > 1:
             raise InvalidInputError(
                 f"a judge answers an item once, and once more if it is repeated; {row.where} is the third "
                 f"answer of {row.worker!r} to the same comparison. Remove it."
             )
-        seen[judge, item] += 1
-        shown: Answer = row.shown
+        seen[row.worker, item] += 1
         answers.append(
             StoredAnswer(
-                judge_id=judge,
-                position=positions[judge],
+                judge_id=row.worker,
+                position=positions[row.worker],
                 item=item,
                 is_repeat=bool(times) if row.is_repeat is None else row.is_repeat,
                 swapped=swapped,
                 attempt=1,
-                answer=shown.other_way_round if swapped else shown,
+                answer=row.shown.other_way_round if swapped else row.shown,
                 seconds=row.seconds,
                 remark=row.remark or None,
                 answered_at=row.time or datetime.now(UTC),
             )
         )
-        positions[judge] += 1
-    judges = [Judge(judge, "", "", platform_id=worker) for worker, judge in ids.items()]
-    return judges, answers
+        positions[row.worker] += 1
+    return answers

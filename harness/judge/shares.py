@@ -86,8 +86,17 @@ class Clusters:
     def __init__(self, votes: Sequence[Vote], resamples: int = RESAMPLES, seed: int = 0) -> None:
         if not votes:
             raise InvalidInputError("a result needs votes; there are none yet.")
-        self.prefix_of, self.prefixes = _numbered([vote.prefix for vote in votes])
-        self.judge_of, self.judges = _numbered([vote.judge for vote in votes])
+        # Judges have other names in other databases. In the order of what they said, the same answers have
+        # the same intervals everywhere.
+        said: dict[str, list[tuple[str, str, bool]]] = {}
+        for vote in votes:
+            own = (f"{vote.prefix} {vote.pair}", vote.answer, vote.swapped)
+            said.setdefault(vote.judge, []).append(own)
+        judges = sorted(said, key=lambda judge: sorted(said[judge]))
+        self.prefix_of, self.prefixes = _numbered(
+            [vote.prefix for vote in votes], sorted({vote.prefix for vote in votes})
+        )
+        self.judge_of, self.judges = _numbered([vote.judge for vote in votes], judges)
         random = np.random.default_rng([seed, self.prefixes, self.judges])
         self.prefix_draws = _draws(random, self.prefixes, resamples)
         self.judge_draws = _draws(random, self.judges, resamples)
@@ -215,9 +224,9 @@ def _correction(count: int) -> float:
     return count / (count - 1) if count > 1 else 0.0
 
 
-def _numbered(names: Sequence[str]) -> tuple[IntArray, int]:
-    """The number of each name, and how many there are."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+def _numbered(names: Sequence[str], order: Sequence[str]) -> tuple[IntArray, int]:
+    """The number of each name in an order of all of them, and how many there are."""
+    numbers = {name: number for number, name in enumerate(order)}
     return np.array([numbers[name] for name in names]), len(numbers)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from bat.errors import BatError, InvalidInputError
 from harness.judge.design import StudyDesign, study_id
-from harness.judge.importing import Imported, judge_ids
+from harness.judge.importing import Imported, add_answers
 from harness.store.judging import StudyStore
-from harness.store.study_records import Answer, ItemKind, Judge, StoredAnswer, Study, StudyItem
+from harness.store.study_records import Answer, ItemKind, StoredAnswer, Study, StudyItem
 
 
 def study_records(
@@ -47,12 +47,8 @@ def import_study(store: StudyStore, path: Path, name: str | None) -> Imported:
             for record in records
             if record["record"] == "item"
         ]
-        given = [record for record in records if record["record"] == "answer"]
-        study, is_new = store.add_study(
-            study_id(design, items), name or records[0]["name"], design.as_record(), items
-        )
-        ids = judge_ids(store, study, [record["judge"] for record in given])
-        answers = [_answer_of(record, ids) for record in given]
+        answers = [_answer_of(record) for record in records if record["record"] == "answer"]
+        title = name or records[0]["name"]
     except BatError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -60,16 +56,16 @@ def import_study(store: StudyStore, path: Path, name: str | None) -> Imported:
             f"{path} must be a study as judge export writes it; a record has an unexpected field or value: "
             f"{error}."
         ) from None
-    judges = [Judge(judge, "", "", platform_id=worker) for worker, judge in ids.items()]
-    return Imported(study, is_new, store.add_answers(study.id, judges, answers), len(answers))
+    study, is_new = store.add_study(study_id(design, items), title, design.as_record(), items)
+    return add_answers(store, study, answers, is_new=is_new)
 
 
-def _answer_of(record: Mapping[str, Any], ids: Mapping[str, str]) -> StoredAnswer:
+def _answer_of(record: Mapping[str, Any]) -> StoredAnswer:
     values = _without(record)
     return StoredAnswer(
         **{
             **{name: value for name, value in values.items() if name != "judge"},
-            "judge_id": ids[record["judge"]],
+            "judge_id": record["judge"],
             "answer": Answer(record["answer"]),
             "answered_at": datetime.fromisoformat(record["answered_at"]),
         }
