@@ -79,3 +79,5 @@ if (form) {
     if (button) button.click();
   });
 }
+
+document.documentElement.dataset.ready = "";

@@ -176,9 +176,7 @@ def test_answers_given_elsewhere_are_added_once(studies: StudyStore) -> None:
     study = add(studies)
     now = datetime.now(UTC)
     judge = Judge("w" * 32, study.id, "", platform_id="W1")
-    answers = [
-        StoredAnswer(judge.id, n, n, False, n == 1, 1, Answer.FIRST, 9.0, None, now) for n in range(3)
-    ]
+    answers = [StoredAnswer(judge.id, n, n, False, n == 1, 1, Answer.FIRST, 9.0, None, now) for n in range(3)]
     assert studies.add_answers(study.id, [judge], answers[:2]) == 2
     assert studies.add_answers(study.id, [judge], answers) == 1
     assert studies.add_answers(study.id, [judge], answers) == 0
