@@ -16,8 +16,8 @@ HUMAN = "human"  # what a side is called whose texts people wrote
 QUESTION = "Which continuation is better?"
 
 INSTRUCTIONS = """\
-You will see the beginning of a text, and below it two ways in which it could go on. Both may come from \
-the middle of a longer continuation, and both may stop in the middle of a sentence.
+You will see the beginning of a text, and below it two ways in which it could go on. Both may stop in the \
+middle of a sentence.
 
 Read the beginning and both continuations. Then choose the one that is the better continuation: the one that \
 makes more sense, fits the beginning and reads more like something a person would have written. Do not mind \

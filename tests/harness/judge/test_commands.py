@@ -265,3 +265,24 @@ def test_a_file_of_texts_in_hewitt_s_layout_is_a_study(
     assert "name a column" in run_command(
         capsys, *command, "--name", "x", "--pair", "eta:topp", "--last-tokens", "9", code=1
     )
+
+
+def test_a_merge_brings_studies_and_answers(
+    db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(capsys, db, "--pair", "ba-eta:eta")
+    judge_all(db, judges=1)
+    target = f"sqlite:///{tmp_path / 'target.db'}"
+    merged = run_command(capsys, "db", "merge", db, "--into", target)
+    count = PREFIXES - SAME
+    assert "Human evaluation: 1 new study, " in merged
+    judge_all(db, judges=2)  # one more here
+    run_command(capsys, "db", "merge", db, "--into", target)
+    assert same_statistics(report_study(db, "first"), report_study(target, "first"))
+    assert "Human evaluation" not in run_command(capsys, "db", "merge", db, "--into", target)
+    [(_, result)] = report_study(target, "first").with_all.pairs
+    assert result is not None
+    assert result.votes == 2 * count
+    run_command(capsys, "runs", "delete", "demo", "--yes", "--db", target)
+    assert same_statistics(report_study(db, "first"), report_study(target, "first"))  # answers stay
+    run_command(capsys, "db", "check", "--db", target)

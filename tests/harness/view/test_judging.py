@@ -57,7 +57,7 @@ def answers(db: str) -> int:
 
 def test_a_judge_agrees_answers_and_comes_to_the_end(db: str, site: TestClient, judges: list[Judge]) -> None:
     link = f"/j/{judges[0].token}"
-    assert "I have read this and take part" in site.get(link).text
+    assert "agree to take part" in site.get(link).text
     refused = site.post(f"{link}/answer", data={"position": "0", "attempt": "1", "choice": "1"})
     assert (refused.status_code, answers(db)) == (400, 0)
     assert site.post(f"{link}/consent").headers["location"] == link
