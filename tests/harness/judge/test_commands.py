@@ -273,13 +273,13 @@ def test_a_merge_brings_studies_and_answers(
     make(capsys, db, "--pair", "ba-eta:eta")
     judge_all(db, judges=1)
     target = f"sqlite:///{tmp_path / 'target.db'}"
-    merged = run_command(capsys, "db", "merge", db, "--into", target)
+    merged = run_command(capsys, "db", "merge", db, "--db", target)
     count = PREFIXES - SAME
     assert "Human evaluation: 1 new study, " in merged
     judge_all(db, judges=2)  # one more here
-    run_command(capsys, "db", "merge", db, "--into", target)
+    run_command(capsys, "db", "merge", db, "--db", target)
     assert same_statistics(report_study(db, "first"), report_study(target, "first"))
-    assert "Human evaluation" not in run_command(capsys, "db", "merge", db, "--into", target)
+    assert "Human evaluation" not in run_command(capsys, "db", "merge", db, "--db", target)
     [(_, result)] = report_study(target, "first").with_all.pairs
     assert result is not None
     assert result.votes == 2 * count
