@@ -9,9 +9,9 @@ import numpy as np
 
 from bat.errors import InvalidInputError
 from bat.random import Key, uniforms
-from harness.judge.design import PairDesign, StudyDesign, study_id
+from harness.judge.design import HUMAN, PairDesign, StudyDesign, study_id
 from harness.judge.power import TIES, Power, smallest_preference
-from harness.judge.sides import HUMAN, ShownText, Side, Sides, shown_texts
+from harness.judge.sides import ShownText, Side, Sides, shown_texts
 from harness.store import Reader
 from harness.store.study_records import ItemKind, StudyItem
 
@@ -52,7 +52,8 @@ def pairs_of_run(
         raise InvalidInputError(
             "a study must compare at least one pair of settings, such as --pair ba-eta:eta."
         )
-    found, human = [], {}
+    found: list[PairTexts] = []
+    human: dict[str, ShownText] = {}
     for text in pairs:
         both = sides.pair(text)
         entries = {entry.id: entry for entry in reader.prefixes(both[0].prefix_set)}

@@ -142,10 +142,10 @@ def pair_result(votes: Sequence[Vote], resamples: int = RESAMPLES) -> PairResult
     columns = np.column_stack([chosen, chosen[:, 0] - chosen[:, 1]])
     variance = clusters.variance(lambda weights: _means(weights, columns))
     values = columns.mean(axis=0)
-    shares = [
+    first, second, ties = (
         share_interval(float(values[index]), float(variance[index]), len(votes), clusters)
         for index in range(3)
-    ]
+    )
     floor = (values[0] + values[1] - values[3] ** 2) / len(votes)
     half = clusters.quantile * math.sqrt(max(float(variance[3]), float(floor)))
     difference = Estimate(
@@ -155,7 +155,9 @@ def pair_result(votes: Sequence[Vote], resamples: int = RESAMPLES) -> PairResult
         len(votes),
         clusters.prefixes,
         clusters.judges,
-        *shares,
+        first,
+        second,
+        ties,
         difference=difference,
         sign_test=sign_test(votes),
         shown_first=position_bias(votes, resamples),
@@ -214,9 +216,8 @@ def position_bias(votes: Sequence[Vote], resamples: int = RESAMPLES) -> Estimate
 def _means(weights: FloatArray, columns: FloatArray) -> FloatArray:
     """Weighted means, [r, k]; where nothing was drawn, the mean of all."""
     total = weights.sum(axis=1, keepdims=True)
-    means = np.divide(
-        weights @ columns, total, out=np.tile(columns.mean(axis=0), (len(weights), 1)), where=total > 0
-    )
+    unknown = np.tile(columns.mean(axis=0), (len(weights), 1))
+    means: FloatArray = np.divide(weights @ columns, total, out=unknown, where=total > 0)
     return means
 
 

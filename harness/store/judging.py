@@ -93,8 +93,8 @@ class StudyStore(StudyReader):
                     )
             if not present:
                 secret = {"salt": secrets.token_hex(16), "open_token": secrets.token_urlsafe(_TOKEN_BYTES)}
-                row = {"id": study_id, "name": name, "design": dict(design), **secret}
-                add_rows(connection, StudyRow, [row])
+                values = {"id": study_id, "name": name, "design": dict(design), **secret}
+                add_rows(connection, StudyRow, [values])
                 rows = [{"study_id": study_id, **asdict(item)} for item in items]
                 add_rows(connection, StudyItemRow, rows)
         [study] = self.studies(StudyRow.id == study_id)
