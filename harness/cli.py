@@ -176,7 +176,7 @@ _GROUPS: dict[tuple[str, str, str], dict[str, Callable[..., None]]] = {
         "delete": runs.delete,
         "diff": runs.diff,
     },
-    ("judge", "Let people compare texts: make, serve and report studies.", "Judge texts"): {
+    ("judge", "Let people compare texts: make, serve and report studies.", "Read results"): {
         "make": judge_make.make,
         "serve": judge_serve.serve,
         "report": judge_results.report,

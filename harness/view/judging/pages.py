@@ -52,15 +52,19 @@ class Room:
     def get_judge(self, request: Request) -> Judge:
         """The judge whose link this is."""
         token = request.path_params["token"]
-        judge = self.store.find_judge(token)
+        judge = self.store.find_judge(token) if _is_token(token) else None
         if judge is None or judge.study_id != self.study.id:
-            self.of_entries.take("strangers")
-            raise ViewError(
-                "this link is not one of this study. Open the link that you were given, all of it.",
-                HTTPStatus.NOT_FOUND,
-            )
+            raise self.unknown_link()
         self.of_judges.take(judge.id)
         return judge
+
+    def unknown_link(self) -> ViewError:
+        """For strangers, who share one limit."""
+        self.of_entries.take("strangers")
+        return ViewError(
+            "this link is not one of this study. Open the link that you were given, all of it.",
+            HTTPStatus.NOT_FOUND,
+        )
 
 
 def room_of(request: Request) -> Room:
@@ -72,20 +76,29 @@ def room_of(request: Request) -> Room:
 def _enter(request: Request) -> Response:
     """The link with a platform's parameters leads to the judge's own."""
     room = room_of(request)
-    room.of_entries.take("entries")
     given = {name: request.query_params.get(name, "").strip() for name in _PLATFORM}
     is_ours = secrets.compare_digest(request.path_params["token"].encode(), room.study.open_token.encode())
     if not (room.settings.is_open and is_ours):
-        raise ViewError("this link is not one of this study.", HTTPStatus.NOT_FOUND)
+        raise room.unknown_link()
+    room.of_entries.take("entries")
     person = given["PROLIFIC_PID"]
-    if not person or any(len(value) > _MOST_PARAMETER for value in given.values()):
+    if not person or not all(_is_short(value) for value in given.values()):
         raise ViewError(
-            "the link must have the parameter PROLIFIC_PID, of at most 100 letters. Open the study from the "
-            "platform, which adds it."
+            "the link must have the parameter PROLIFIC_PID, of at most 100 letters and digits. Open the "
+            "study from the platform, which adds it."
         )
     platform = {name: given[name] for name in _PLATFORM[1:] if given[name]}
     judge = room.store.enter(room.study.id, person, platform)
     return RedirectResponse(_page_of(judge), HTTPStatus.SEE_OTHER)
+
+
+def _is_short(value: str) -> bool:
+    return len(value) <= _MOST_PARAMETER and value.isprintable()
+
+
+def _is_token(text: str) -> bool:
+    """Whether a link could be one of ours; what no database could store is not looked for."""
+    return text.isascii() and text.isprintable() and len(text) <= _MOST_PARAMETER
 
 
 def _show(request: Request) -> Response:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from harness.judge.assigning import Assigner
 from harness.judge.design import StudyDesign
 from harness.judge.results import StudyResults
 from harness.report.parts import Missing, Table
+from harness.report.sections import Parts
 from harness.store import open_reader
 from harness.store.checks import check_database
 from harness.store.judging import open_studies
@@ -83,6 +86,23 @@ def test_a_study_is_made_judged_and_reported(db: str, capsys: pytest.CaptureFixt
         assert all(finding.violations == 0 for finding in check_database(reader))
 
 
+def test_the_commands_of_the_guide_work(
+    db: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "human-evaluation.md"
+    [block] = re.findall(r"```sh\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.setenv("BAT_HARNESS_DB", db)
+    monkeypatch.chdir(tmp_path)
+    for line in block.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "bat-harness"
+        if "serve" in arguments:
+            judge_all(db, judges=5)  # instead of people
+        else:
+            run_command(capsys, *arguments)
+    assert (tmp_path / "answers.csv").exists()
+
+
 def test_the_tables_are_part_of_the_run_s_report(db: str, capsys: pytest.CaptureFixture[str]) -> None:
     with open_reader(db) as reader:
         [missing] = judged_parts(reader, reader.runs())
@@ -96,10 +116,13 @@ def test_the_tables_are_part_of_the_run_s_report(db: str, capsys: pytest.Capture
             "human-evaluation",
             "human-evaluation-judges",
         ]
+    [section] = Parts(tables).sections()
+    assert section.title == "What people prefer"
     traced = run_command(
         capsys, "trace", "human-evaluation", "ba-eta=0.05", "first wins", "--run", "demo", "--db", db
     )
-    assert "continue" in traced or "eta" in traced
+    assert "share of votes for first" in traced
+    assert "generate" in traced
 
 
 def test_only_the_last_tokens_are_shown(

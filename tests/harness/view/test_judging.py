@@ -109,6 +109,7 @@ def test_a_judge_s_link_leads_nowhere_else(site: TestClient, judges: list[Judge]
         f"/s/{token}",
         "/j/",
         "/j/guessed",
+        "/j/%00",
         "/events",
     ):
         reply = site.get(path)
@@ -134,7 +135,10 @@ def test_a_platform_s_judge_enters_by_the_open_link(db: str) -> None:
         assert link.startswith("/j/")
         assert site.get(f"/s/{study.open_token}?{PLATFORM}").headers["location"] == link  # the same judge
         assert site.get(f"/s/guessed?{PLATFORM}").status_code == 404
-        assert "PROLIFIC_PID" in site.get(f"/s/{study.open_token}").text
+        for query in ("", "?PROLIFIC_PID=", "?PROLIFIC_PID=%00", f"?PROLIFIC_PID={'x' * 101}"):
+            refused = site.get(f"/s/{study.open_token}{query}")
+            assert refused.status_code == 400
+            assert "PROLIFIC_PID" in refused.text
         site.post(f"{link}/consent")
         for _ in range(10):
             site.post(f"{link}/answer", data=fields(site.get(link).text) | {"choice": "2"})
