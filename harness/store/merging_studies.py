@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_study(source: Connection, target: Connection, study: Row[Any], counts: MergeCounts) -> None:
     """Add a study, or what the one of the target lacks."""
-    present = dict(target.execute(select(StudyRow.id, StudyRow.name)).tuples().all())
+    present = {row.id: row.name for row in target.execute(select(StudyRow.id, StudyRow.name))}
     if study.id not in present:
         # Another study of the target may have its name.
         name = f"{study.name}-{study.id[:6]}" if study.name in present.values() else study.name
