@@ -147,7 +147,9 @@ def test_bad_input_is_one_sentence(db: str, tmp_path: Path, capsys: pytest.Captu
     said = make(capsys, db, "--pair", "ba-etta:eta", code=1)
     assert "got 'ba-etta'. Settings: eta=0.01, ba-eta=0.05 (c=20), nucleus=0.9, human." in said
     assert "Did you mean 'ba-eta'?" in said
-    assert "two settings or runs with a colon" in make(capsys, db, "--pair", "eta", code=1)
+    assert "a pair must be two settings with a colon" in make(capsys, db, "--pair", "eta", code=1)
+    for pair in ("eta:eta", "human:human"):
+        assert f"{pair} has the same on both sides" in make(capsys, db, "--pair", pair, code=1)
     assert "lie in [0, 0.5]; got 0.9" in make(capsys, db, "--pair", "ba-eta:eta", "--checks", "0.9", code=1)
     missing = str(tmp_path / "none.txt")
     assert "No such file" in make(capsys, db, "--pair", "ba-eta:eta", "--instructions", missing, code=1)
