@@ -82,6 +82,9 @@ def test_a_study_is_made_judged_and_reported(db: str, capsys: pytest.CaptureFixt
     assert "All settings together" in said  # three settings
     tables = json.loads(run_command(capsys, "judge", "report", "first", "--db", db, "--json"))
     assert tables[0]["rows"][0]["cells"][0]["jobs"]
+    assert "nobody is left" not in said
+    strict = run_command(capsys, "judge", "report", "first", "--db", db, "--max-speed", "1")
+    assert "so nobody is left: the other tables count everyone" in " ".join(strict.split())
     with open_reader(db) as reader:
         assert all(finding.violations == 0 for finding in check_database(reader))
 
