@@ -32,7 +32,8 @@ _NOT_TIMED = ("perplexity", "sampling")
 #            replacement
 #     2      all scores of clusters, with prefixes reweighted symmetrically
 #     3      the same, with skewed weights
-SCORE_VERSION = 3
+#     4      the same, with intervals that allow for clusters having been found in the texts
+SCORE_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)

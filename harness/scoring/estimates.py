@@ -43,7 +43,13 @@ OVER_PREFIXES = {Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS}
 _MAIN = (Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS, Source.GENERATION, Source.KMEANS)
 
 # Keys in the detail of a score with its values under other weights of the prefixes.
-_BEHIND = ("weighed", "opposite", "raised", "lowered", "resampled", "left_out")
+_BEHIND = (
+    *("forward", "backward"),
+    *("weighed", "opposite"),
+    *("raised", "lowered"),
+    "resampled",
+    "left_out",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,11 @@ from harness.scoring.resampling import FloatArray, IntArray, Resampling
 # move the ends if the histograms are nearly equal.
 _TOLERANCE = 1e-6
 
+# Names of the values under weights and under their opposites, by the version of score jobs. They differ
+# because values behind different intervals must not be paired.
+WEIGHTS = {2: ("raised", "lowered"), 3: ("weighed", "opposite"), 4: ("forward", "backward")}
+_SYMMETRIC = 2  # the version whose weights are not skewed
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterScore:
@@ -35,8 +40,7 @@ class ClusterScore:
     values: tuple[float, ...]  # for each k-means seed
     # Under other weights of the prefixes, means over k-means seeds, by the key in the detail of the score:
     # left_out [blocks], and by the version of the score job resampled [resamples], or pairs of opposite
-    # weights [r]: raised and lowered, or, skewed, weighed and opposite. Keys differ because values under
-    # different weights must not be paired.
+    # weights [r] under the names of WEIGHTS.
     behind: Mapping[str, FloatArray]
 
 
@@ -48,13 +52,13 @@ def cluster_scores(
     settings: Mapping[str, Any],
     resampling: Resampling,
     *,
-    symmetric: bool = False,
+    version: int = max(WEIGHTS),
 ) -> list[ClusterScore]:
     """All scores of the clusters, MAUVE first, with prefixes reweighted for their intervals.
 
     `human_prefixes` and `generated_prefixes` are the index of the prefix of each text. `settings` are a
-    sweep's scoring.mauve. A value is NaN if the weights leave no text on one side. Weights are `symmetric`
-    in score jobs of version 2.
+    sweep's scoring.mauve. A value is NaN if the weights leave no text on one side. `version` is that of
+    the score job.
     """
     clusterings = _clusterings(
         human, generated, human_prefixes, generated_prefixes, settings, resampling.prefixes
@@ -63,10 +67,9 @@ def cluster_scores(
     behind = {"left_out": _means(clusterings, scores, resampling.left_out())}
     reweighted = [
         [_means(clusterings, scores, weights) for weights in pair]
-        for pair in resampling.reweightings(symmetric=symmetric)
+        for pair in resampling.reweightings(symmetric=version == _SYMMETRIC)
     ]
-    names = ("raised", "lowered") if symmetric else ("weighed", "opposite")
-    for side, name in enumerate(names if reweighted else ()):
+    for side, name in enumerate(WEIGHTS[version] if reweighted else ()):
         behind[name] = np.hstack([pair[side] for pair in reweighted])
     return [
         ClusterScore(

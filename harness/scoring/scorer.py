@@ -52,11 +52,7 @@ def score_texts(
     if features is not None and features.human is not None and mauve is not None:
         of_human = np.arange(texts.prefixes)
         arguments = (features.human, features.texts, of_human, texts.prefix_index, mauve, resampling)
-        scores = (
-            [mauve_alone(*arguments)]
-            if version is None
-            else cluster_scores(*arguments, symmetric=version == 2)
-        )
+        scores = [mauve_alone(*arguments)] if version is None else cluster_scores(*arguments, version=version)
         entries += [cluster_entry(mauve["kmeans_seeds"], score) for score in scores]
     for family in statistics:
         made = summarize(get_statistic(family)(texts, resampling), texts, resampling)

@@ -31,6 +31,9 @@ NO_INTERVAL: Interval = (None, None)
 # Thousands of resampled values are stored; more digits of them are not needed.
 _DIGITS = 7
 _NORMAL_QUANTILE = 1.96
+# What finding clusters adds to the variance, as a share of F - 2S: measured, in the simulation of
+# docs/design/scoring.md.
+_FOUND_CLUSTERS = 0.2
 
 
 def summarize(statistics: Iterable[Statistic], texts: TextSet, resampling: Resampling) -> list[ScoreEntry]:
@@ -77,7 +80,8 @@ def interval_over_prefixes(
     next way is taken.
     """
     ways: tuple[tuple[str, tuple[str, ...], Callable[..., Interval]], ...] = (
-        (REWEIGHTED, ("weighed", "opposite"), interval_from_reweighting),
+        (REWEIGHTED, ("forward", "backward"), interval_from_reweighting),
+        (REWEIGHTED, ("weighed", "opposite"), interval_of_known_clusters),
         (REWEIGHTED, ("raised", "lowered"), interval_from_symmetric_reweighting),
         (RESAMPLED, ("resampled",), interval_from_resamples),
         (LEFT_OUT, ("left_out",), interval_from_blocks),
@@ -91,7 +95,7 @@ def interval_over_prefixes(
 
 
 def interval_from_reweighting(
-    value: float | None, weighed: npt.ArrayLike, opposite: npt.ArrayLike
+    value: float | None, forward: npt.ArrayLike, backward: npt.ArrayLike
 ) -> Interval:
     """An interval that is right to second order, from pairs of opposite, skewed weights of the prefixes.
 
@@ -99,8 +103,9 @@ def interval_from_reweighting(
     one. F and S are their variances, and C is their covariance.
 
     Width. The slope behind F is that of the sample, and varies with it. To second order, the variance of a
-    score is F - S - 2C. It is at least S, its value where a score is best and has no slope, as MAUVE near 1
-    (Efron and Stein 1981: F is 2S there).
+    score of known clusters is F - S - 2C. It is at least S, its value where a score is best and has no slope,
+    as MAUVE near 1 (Efron and Stein 1981: F is 2S there). Clusters that are found follow the texts, which
+    adds to the effect of a slope: a share of F - 2S, what F has more than it would have without slope.
 
     Position. Near its best value, a score varies less. A sample that happens to score well then seems to be
     more certain than it is, so the interval has to reach further to the other side. How fast the standard
@@ -110,18 +115,14 @@ def interval_from_reweighting(
 
     docs/design/scoring.md has the derivation, and a simulation of this and other ways.
     """
-    effects = _effects_of_weights(weighed, opposite)
-    if not _is_number(value) or effects is None:
-        return NO_INTERVAL
-    first, second = effects
-    (f, c), (_, s) = np.cov(first, second)
-    half_width = _NORMAL_QUANTILE * math.sqrt(max(f - s - 2 * c, s))
-    if half_width == 0:
-        return _around(value, 0.0)
-    # F is at least 2S, up to noise.
-    change = float(np.mean(first**2 * second)) / max(f, 2 * s) ** 1.5
-    shift = change * (_NORMAL_QUANTILE**2 + 1) / (2 * _NORMAL_QUANTILE)  # in half-widths
-    return _around(value + half_width * shift / (1 + abs(shift)), half_width)
+    return _second_order_interval(value, forward, backward, _FOUND_CLUSTERS)
+
+
+def interval_of_known_clusters(
+    value: float | None, weighed: npt.ArrayLike, opposite: npt.ArrayLike
+) -> Interval:
+    """The same without the share for clusters that are found: for score jobs of version 3."""
+    return _second_order_interval(value, weighed, opposite, 0.0)
 
 
 def interval_from_symmetric_reweighting(
@@ -220,18 +221,35 @@ def _entry(
     return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)
 
 
-def _effects_of_weights(
-    weighed: npt.ArrayLike, opposite: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray] | None:
+def _second_order_interval(
+    value: float | None, up: npt.ArrayLike, down: npt.ArrayLike, found_clusters: float
+) -> Interval:
+    effects = _effects_of_weights(up, down)
+    if not _is_number(value) or effects is None:
+        return NO_INTERVAL
+    first, second = effects
+    (f, c), (_, s) = np.cov(first, second)
+    variance = max(f - s - 2 * c, s) + found_clusters * max(f - 2 * s, 0.0)
+    half_width = _NORMAL_QUANTILE * math.sqrt(variance)
+    if half_width == 0:
+        return _around(value, 0.0)
+    # F is at least 2S, up to noise.
+    change = float(np.mean(first**2 * second)) / max(f, 2 * s) ** 1.5
+    shift = change * (_NORMAL_QUANTILE**2 + 1) / (2 * _NORMAL_QUANTILE)  # in half-widths
+    return _around(value + half_width * shift / (1 + abs(shift)), half_width)
+
+
+def _effects_of_weights(up: npt.ArrayLike, down: npt.ArrayLike) -> tuple[FloatArray, FloatArray] | None:
     """The first-order and the second-order effect of each pair of weights, less their means.
 
     None if there are fewer than two pairs.
     """
-    pairs = np.array([np.asarray(side, dtype=np.float64).ravel() for side in (weighed, opposite)])
-    up, down = pairs[:, np.isfinite(pairs).all(axis=0)]
-    if len(up) < 2:
+    pairs = np.array([np.asarray(side, dtype=np.float64).ravel() for side in (up, down)])
+    pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if pairs.shape[1] < 2:
         return None
-    first, second = (up - down) / (2 * STEP), (up + down) / (2 * STEP**2)
+    first = (pairs[0] - pairs[1]) / (2 * STEP)
+    second = (pairs[0] + pairs[1]) / (2 * STEP**2)
     return first - first.mean(), second - second.mean()
 
 

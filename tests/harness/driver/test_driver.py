@@ -449,7 +449,9 @@ def test_a_parameter_is_chosen_by_the_score_and_direction_that_the_sweep_names(
     assert distances[closest.value] == min(distances.values())
 
 
-@pytest.mark.parametrize(("version", "of_today_alone"), [(None, {"mauve-star", "weighed"}), (2, {"weighed"})])
+@pytest.mark.parametrize(
+    ("version", "of_today_alone"), [(None, {"mauve-star", "forward"}), (2, {"forward"}), (3, {"forward"})]
+)
 def test_an_older_run_is_resumed_with_the_scores_of_today(
     store: Store,
     corpus: Path,

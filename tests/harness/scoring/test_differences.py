@@ -77,14 +77,15 @@ def test_other_resamplings_are_not_paired() -> None:
     assert difference(one, shorter).main is None
 
 
-def test_scores_of_two_versions_are_compared_by_blocks() -> None:
-    """Their weights differ, although the numbers and seeds of the resamplings are the same."""
+@pytest.mark.parametrize("older", [("raised", "lowered"), ("weighed", "opposite")])
+def test_scores_of_two_versions_are_compared_by_blocks(older: tuple[str, str]) -> None:
+    """Their weights or intervals differ, although the numbers and seeds of the resamplings are the same."""
     numbers = np.random.default_rng(9).normal(0.8, 0.01, size=(2, 20)).tolist()
     today, before = (
         [replace(score, detail={**(score.detail or {}), **dict(zip(keys, numbers, strict=True))})]
         for score, keys in zip(
             (stored("mauve", 0.8, left_out=numbers[0]), stored("mauve", 0.7, left_out=numbers[1])),
-            (("weighed", "opposite"), ("raised", "lowered")),
+            (("forward", "backward"), older),
             strict=True,
         )
     )

@@ -191,14 +191,15 @@ def test_older_jobs_repeat_the_texts_of_a_prefix_that_is_drawn_again(several: Se
 
 
 @pytest.mark.parametrize(
-    ("symmetric", "keys"), [(False, ["weighed", "opposite"]), (True, ["raised", "lowered"])]
+    ("version", "keys"),
+    [(2, ["raised", "lowered"]), (3, ["weighed", "opposite"]), (4, ["forward", "backward"])],
 )
 def test_a_text_counts_as_much_as_its_reweighted_prefix(
-    several: Several, symmetric: bool, keys: list[str]
+    several: Several, version: int, keys: list[str]
 ) -> None:
     resampling = Resampling(60, 30, seed=3)
-    [pair] = resampling.reweightings(symmetric=symmetric)
-    found = by_name(cluster_scores(*several, SETTINGS, resampling, symmetric=symmetric))["mauve"]
+    [pair] = resampling.reweightings(symmetric=version == 2)
+    found = by_name(cluster_scores(*several, SETTINGS, resampling, version=version))["mauve"]
     assert list(found.behind) == ["left_out", *keys]
     for key, weights in zip(keys, pair, strict=True):
         np.testing.assert_allclose(found.behind[key], by_hand(several, weights), rtol=0, atol=1e-12)

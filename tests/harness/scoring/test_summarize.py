@@ -20,6 +20,7 @@ from harness.scoring.summarize import (
     interval_from_resamples,
     interval_from_reweighting,
     interval_from_symmetric_reweighting,
+    interval_of_known_clusters,
     rounded,
     summarize,
 )
@@ -208,7 +209,7 @@ def test_reweighting_finds_the_variance_with_and_without_a_slope(slope: float) -
         numbers = random.normal(size=(count, coordinates))
         means = [side @ numbers / count for side in weights]
         up, down = (slope * mean[:, 0] + (mean**2).sum(axis=1) for mean in means)
-        low, high = interval_from_reweighting(0.0, up, down)
+        low, high = interval_of_known_clusters(0.0, up, down)
         assert low is not None
         assert high is not None
         estimates.append(((high - low) / 2 / 1.96) ** 2 / variance)
@@ -223,7 +224,7 @@ def test_skewed_weights_find_what_skewed_numbers_add_to_the_variance() -> None:
     numbers = np.random.default_rng(0).exponential(size=(20, 2000))
     share = {}
     for interval_from, symmetric in (
-        (interval_from_reweighting, False),
+        (interval_of_known_clusters, False),
         (interval_from_symmetric_reweighting, True),
     ):
         weights = weights_of(Resampling(20), symmetric=symmetric)
@@ -243,13 +244,32 @@ def test_a_score_that_varies_less_near_its_best_value_has_an_interval_away_from_
     )
     values = -np.square(numbers.mean(axis=0))
     mean = -(0.49 + 1 / 50)
-    ends = np.array([interval_from_reweighting(*each) for each in zip(values, up.T, down.T, strict=True)])
+    ends = np.array([interval_of_known_clusters(*each) for each in zip(values, up.T, down.T, strict=True)])
     assert (ends[:, 0] <= values).all()
     assert (values <= ends[:, 1]).all()
     half_widths = np.diff(ends)[:, 0] / 2
     assert np.mean(values - half_widths > mean) > 0.065
     assert np.mean(ends[:, 0] > mean) < 0.06
     assert np.mean(ends[:, 1] < mean) < 0.04
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.4, 2.0])
+def test_intervals_allow_for_clusters_that_are_found(curvature: float) -> None:
+    # First-order and second-order effects are independent normal numbers; the rest is exact.
+    random = np.random.default_rng(2)
+    slope, bend = random.normal(size=(2, 200))
+    up, down = (0.5 + 0.01 * (way * STEP * slope + curvature * STEP**2 * bend) for way in (1, -1))
+    first, second = (float(np.var(0.01 * effect, ddof=1)) for effect in (slope, curvature * bend))
+    known, found = (
+        interval(0.5, up, down) for interval in (interval_of_known_clusters, interval_from_reweighting)
+    )
+    assert known[1] is not None
+    assert found[1] is not None
+    added = ((found[1] - found[0]) ** 2 - (known[1] - known[0]) ** 2) / (2 * 1.96) ** 2
+    assert added == pytest.approx(max(first - 2 * second, 0) / 5, abs=1e-12)
+    # The middle moves with the width, and no more.
+    middles = [(sum(ends) / 2 - 0.5) / (ends[1] - ends[0]) for ends in (known, found)]
+    assert middles[0] == pytest.approx(middles[1], abs=1e-12)
 
 
 def test_symmetric_weights_keep_the_rule_of_their_version() -> None:
@@ -268,28 +288,32 @@ def test_symmetric_weights_keep_the_rule_of_their_version() -> None:
 def test_fewer_than_two_pairs_of_weights_make_no_interval(
     pairs: tuple[list[float], list[float]],
 ) -> None:
-    for interval_from in (interval_from_reweighting, interval_from_symmetric_reweighting):
+    for interval_from in (
+        interval_from_reweighting,
+        interval_of_known_clusters,
+        interval_from_symmetric_reweighting,
+    ):
         assert interval_from(1.0, *pairs) == (None, None)
         assert interval_from(None, [1.0, 2.0], [2.0, 1.0]) == (None, None)
 
 
 def test_scores_of_clusters() -> None:
     random = np.random.default_rng(0)
-    weighed, opposite = random.normal(0.85, 0.01, (2, 40))
+    forward, backward = random.normal(0.85, 0.01, (2, 40))
     left_out = random.normal(0.85, 0.001, 20)
-    behind = {"left_out": left_out, "weighed": weighed, "opposite": opposite}
+    behind = {"left_out": left_out, "forward": forward, "backward": backward}
     entry = cluster_entry([25, 26, 27], ClusterScore("mauve", (0.9, 0.8, 0.85), behind))
     assert entry.name == "mauve"
     assert entry.value == pytest.approx(0.85)
-    low, high = interval_from_reweighting(0.85, weighed, opposite)
+    low, high = interval_from_reweighting(0.85, forward, backward)
     assert high is not None
     assert high > 1
     assert (entry.low, entry.high) == (pytest.approx(low), 1)  # MAUVE is at most 1
-    assert set(entry.detail) == {"source", "kmeans_seeds", "values", "weighed", "opposite", "left_out"}
+    assert set(entry.detail) == {"source", "kmeans_seeds", "values", "forward", "backward", "left_out"}
     assert entry.detail["source"] == "reweighted prefixes"
     assert entry.detail["kmeans_seeds"] == [25, 26, 27]
     assert entry.detail["values"] == [0.9, 0.8, 0.85]
-    assert entry.detail["weighed"] == rounded(weighed)
+    assert entry.detail["forward"] == rounded(forward)
     assert entry.detail["left_out"] == rounded(left_out)
 
 
