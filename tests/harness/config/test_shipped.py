@@ -32,6 +32,8 @@ EXPECTED = {
     "temperature.yaml": (6 * 3, 1),
     "studies/lower-entropy.yaml": (4, 1),
     "studies/constraints.yaml": (4, 1),
+    "studies/rejection-curves.yaml": (0, 1),
+    "studies/rejection-curves-gemma.yaml": (0, 1),
     "smoke.yaml": (2 * (2 + 7) * 2, 2),
     "paper/selection.yaml": (4 * 3 * 5, 0),
     "paper/comparison.yaml": (4 * 3 * 5 + 4 * 5 * PAPER_SEEDS, 4),
