@@ -32,6 +32,7 @@ EXPECTED = {
     "temperature.yaml": (6 * 3, 1),
     "studies/lower-entropy.yaml": (4, 1),
     "studies/constraints.yaml": (4, 1),
+    "studies/full-rank.yaml": (0, 1),
     "studies/rejection-curves.yaml": (0, 1),
     "studies/rejection-curves-gemma.yaml": (0, 1),
     "smoke.yaml": (2 * (2 + 7) * 2, 2),
