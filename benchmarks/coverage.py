@@ -37,7 +37,7 @@ SHIFTS = ((0.0, 0.0), (0.3, 0.5), (0.6, 0.8), (1.0, 1.2))  # in standard deviati
 # fall about as 1 / k, and the largest shifts of its methods are along the fourth to sixth direction.
 _FALLING = 1 / np.sqrt(np.arange(1, 65))
 VECTORS = {"equal": (np.ones(16), 0), "leading": (_FALLING, 0), "weak": (_FALLING, 4)}
-# One short run of k-means for each seed: better clusters take five times as long, and vary as much.
+# One short run of k-means for each seed, to save time: a sweep makes five long ones.
 QUICK = Mauve(kmeans_redo=1, kmeans_max_iterations=20).model_dump()
 SCORES = {score.name: score for score in histogram_scores(Mauve().model_dump())}
 
