@@ -25,6 +25,7 @@ WORKERS = BAT | {
     "safetensors",
     "tokenizers",
     "transformers",
+    "vllm",
 }
 # harness may import anything but the tests, so only the other two have a list.
 ALLOWED = {"bat": BAT, "workers": WORKERS}
