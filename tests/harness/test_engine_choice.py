@@ -67,7 +67,7 @@ class TestSweep:
             ("engine: vlm", "generation.engine"),
             (
                 "engine_options: {enforce_eager: true}",
-                "generation.engine_options: options such as enforce_eager are for vLLM. Set generation.engine:",
+                "generation.engine_options: options such as enforce_eager are for vLLM.",
             ),
             (
                 "engine: vllm\n  engine_options: {dtype: float16}",

@@ -21,7 +21,7 @@ from workers.trace_record import TraceRecord
 from workers.traces import decode_trace
 from workers.vllm_plugin.bases import ModelBases
 from workers.vllm_plugin.choosing import Chooser, Row, RuleRequest
-from workers.vllm_plugin.parameters import check_sampling, parse_parameters, write_parameters
+from workers.vllm_plugin.parameters import admit, check_sampling, parse_parameters, write_parameters
 from workers.vllm_plugin.recording import TraceWorker
 
 END = 7
@@ -163,6 +163,19 @@ class TestChoosing:
         assert [row.isfinite().sum() for row in logits] == [1, 1, 1]
         assert logits[1].argmax() == END
         assert "A text under ba-eta=0.1 ends at step 0" in caplog.text
+
+    def test_a_request_that_nobody_checked_ends_at_once(self, basis: bat.Basis) -> None:
+        """vLLM's second runner does not ask plug-ins about requests, so a rule can meet a truncation here."""
+        parameters = admit(SimpleNamespace(extra_args={"bat_rule": "eta=0.1"}, top_p=0.9))
+        assert parameters is not None
+        logits = logits_of(2)
+        rows = [
+            Row(0, 0, RuleRequest.of(parameters, "", [END])),
+            Row(1, 0, request(bat_rule="ancestral")),
+        ]
+        Chooser(lambda _: basis).choose(logits, rows)
+        assert logits[0].argmax() == END
+        assert logits[1].argmax() != END
 
     def test_a_basis_that_the_model_does_not_have_ends_its_texts_alone(self, basis: bat.Basis) -> None:
         def find(constraints: int) -> bat.Basis:

@@ -17,7 +17,7 @@ import torch
 
 from bat.arrays import WordArray
 from bat.basis import Basis
-from bat.errors import BatError
+from bat.errors import BatError, InvalidInputError
 from bat.random import key_words, uniforms
 from bat.sampling import draws_needed, sample
 from bat.temperature import Temperature
@@ -37,6 +37,7 @@ class Recipe(NamedTuple):
     fallback: str
     solver: str
     is_recorded: bool
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,7 @@ class RuleRequest:
             settings.fallback,
             settings.solver,
             parameters.trace is not None,
+            parameters.problem,
         )
         return cls(parameters, recipe, key_words([parameters.key(prompt)]), min(end_tokens, default=0))
 
@@ -79,7 +81,11 @@ class Chooser:
         self._basis, self._threads = basis, threads
 
     def choose(self, logits: torch.Tensor, rows: Sequence[Row]) -> None:
-        """Leave the token chosen as the only finite logit in each of these rows of `logits` [B, v]."""
+        """Leave the token chosen as the only finite logit in each of these rows of `logits` [B, v].
+
+        An exception would end the engine, with every request in it. So only the texts whose rule cannot be
+        applied end. They are never continued under anything else.
+        """
         groups: dict[Recipe, list[Row]] = {}
         for row in rows:
             groups.setdefault(row.request.recipe, []).append(row)
@@ -90,8 +96,6 @@ class Chooser:
         try:
             tokens = self._sample(logits, group)
         except BatError as error:
-            # An exception would end the engine, with every request in it. So only texts whose rule cannot be
-            # applied end here. They are never continued under anything else.
             if len(group) > 1:
                 for row in group:
                     self._choose_together(logits, [row])
@@ -100,18 +104,18 @@ class Chooser:
             _log.error("A text under %s ends at step %d: %s", row.request.recipe.rule, row.step, error)
             recording.fail(row.request.parameters.trace, str(error))
             tokens = [row.request.end_token]
-        where = _indices(logits, group)
-        logits.index_fill_(0, where, -torch.inf)
-        logits[where, torch.tensor(tokens, device=logits.device)] = 0.0
+        _leave_only(logits, [row.index for row in group], tokens)
 
     def _sample(self, logits: torch.Tensor, group: list[Row]) -> list[int]:
-        settings = group[0].request.parameters.settings
+        recipe, settings = group[0].request.recipe, group[0].request.parameters.settings
+        if recipe.problem is not None:
+            raise InvalidInputError(recipe.problem)
         steps = np.array([row.step for row in group])
         words = np.concatenate([row.request.words for row in group])
-        are_all = [row.index for row in group] == list(range(len(logits)))
+        indices = [row.index for row in group]
         samples = sample(
-            self._basis(group[0].request.recipe.constraints),
-            logits if are_all else logits[_indices(logits, group)],
+            self._basis(recipe.constraints),
+            logits if indices == list(range(len(logits))) else logits[indices],
             settings.rule,
             uniforms(words, steps, draws_needed(settings.max_tries)),
             max_tries=settings.max_tries,
@@ -120,11 +124,14 @@ class Chooser:
             solver=settings.solver,
             threads=self._threads,
         )
-        if group[0].request.recipe.is_recorded:
+        if recipe.is_recorded:
             recording.add([row.request.parameters.trace or 0 for row in group], steps, samples)
         chosen: list[int] = samples.tokens.tolist()
         return chosen
 
 
-def _indices(logits: torch.Tensor, group: list[Row]) -> torch.Tensor:
-    return torch.tensor([row.index for row in group], device=logits.device)
+def _leave_only(logits: torch.Tensor, rows: Sequence[int], tokens: Sequence[int]) -> None:
+    """Make every other token of these rows impossible."""
+    where = torch.tensor(rows, device=logits.device)
+    logits.index_fill_(0, where, -torch.inf)
+    logits[where, torch.tensor(tokens, device=logits.device)] = 0.0

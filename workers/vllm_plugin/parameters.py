@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bat.arguments import require_integers
-from bat.errors import InvalidInputError
+from bat.errors import BatError, InvalidInputError
 from bat.random import Key
 from bat.rules import get_rule
 from bat.suggestions import did_you_mean
@@ -54,6 +54,7 @@ class RuleParameters:
     settings: GenerationSettings
     prefix: str | None  # None: the name of the prompt's tokens
     trace: int | None = None  # its row in the record that is open (see recording)
+    problem: str | None = None  # why it cannot be sampled as it asks
 
     def key(self, prefix: str) -> Key:
         """The address of its random numbers, for a prompt of this name unless the request gives another."""
@@ -120,6 +121,19 @@ def check_sampling(sampling_params: Any) -> None:
                 f"{name} must be {neutral[0]} beside {_RULE}; got {value!r}, from the request or from the "
                 f"model's generation_config: {advice}."
             )
+
+
+def admit(sampling_params: Any) -> RuleParameters | None:
+    """What a request that is in the engine already asks for; None without a rule.
+
+    Whoever let it in may not have called `check_sampling`: vLLM 0.32 does so in its model runner V2 only for
+    processors that are named when it starts. There an exception would end the engine.
+    """
+    try:
+        check_sampling(sampling_params)
+        return parse_parameters(sampling_params.extra_args)
+    except BatError as error:
+        return RuleParameters(GenerationSettings(get_rule("ancestral")), None, problem=str(error))
 
 
 def _temperature(given: Mapping[str, Any]) -> Temperature | None:

@@ -20,7 +20,7 @@ from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor
 from workers.prompts import prompt_name
 from workers.vllm_plugin.bases import ModelBases
 from workers.vllm_plugin.choosing import Chooser, Row, RuleRequest
-from workers.vllm_plugin.parameters import RuleParameters, check_sampling, parse_parameters
+from workers.vllm_plugin.parameters import RuleParameters, admit, check_sampling
 
 if TYPE_CHECKING:
     from vllm import SamplingParams
@@ -60,7 +60,7 @@ class BatchRules(BatchInterface):
 def _join(
     sampling_params: SamplingParams, prompt: list[int] | None, written: list[int]
 ) -> tuple[RuleRequest, list[int]] | None:
-    parameters = parse_parameters(sampling_params.extra_args)
+    parameters = admit(sampling_params)
     if parameters is None:
         return None
     return _request(parameters, sampling_params, prompt), written
@@ -85,7 +85,7 @@ class SlotRules(SlotInterface):
         """Take over a slot; whoever had it before is gone. Return whether the request has a rule."""
         self._joined.pop(req_idx, None)
         self._requests.pop(req_idx, None)
-        parameters = parse_parameters(sampling_params.extra_args)
+        parameters = admit(sampling_params)
         if parameters is not None:
             self._joined[req_idx] = parameters, sampling_params
         return parameters is not None
