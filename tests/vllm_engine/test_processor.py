@@ -21,6 +21,7 @@ from workers.models import LanguageModel
 from workers.plugin import RuleSampler
 from workers.prefixes import Prefix
 from workers.prompts import prompt_name
+from workers.vllm_plugin.bases import ModelBases
 from workers.vllm_plugin.engine import Engine
 from workers.vllm_plugin.processor import BatchRules, RuleProcessor, SlotRules
 
@@ -86,7 +87,7 @@ def test_what_cannot_be_sampled_is_an_answer_and_the_engine_goes_on(engine: Engi
     assert written(engine, [prompt], [rule_params("eta=0.01", 0)]) == before
 
 
-def made_config(model: LanguageModel) -> Any:
+def made_config(model: LanguageModel, **additional: Any) -> Any:
     """As much of vLLM's configuration as a processor reads."""
     config = SimpleNamespace(
         model=model.info.name,
@@ -94,7 +95,7 @@ def made_config(model: LanguageModel) -> Any:
         dtype=torch.float32,
         get_vocab_size=lambda: model.info.vocabulary_size,
     )
-    return SimpleNamespace(model_config=config)
+    return SimpleNamespace(model_config=config, additional_config=additional)
 
 
 def expected_token(
@@ -184,6 +185,15 @@ def test_the_second_runner_takes_the_plug_in(small: LanguageModel) -> None:
     # A slot that is used again forgets who had it.
     processor.add_request(2, SamplingParams())
     assert torch.equal(processor.apply(seen.clone(), context)[2], seen[2])
+
+
+def test_bases_can_be_prepared_when_the_engine_starts(
+    small: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(ModelBases, "__call__", lambda self, constraints: asked.append(constraints))
+    RuleProcessor(made_config(small, bat_constraints=[4, CONSTRAINTS]), torch.device("cpu"), False)
+    assert asked == [4, CONSTRAINTS]
 
 
 def test_vllm_finds_the_plug_in_by_itself() -> None:

@@ -135,4 +135,7 @@ def _request(
 def _chooser_for(vllm_config: VllmConfig) -> Chooser:
     model = vllm_config.model_config
     dtype = str(model.dtype).removeprefix("torch.")
-    return Chooser(ModelBases(model.model, model.revision, dtype, model.get_vocab_size()))
+    bases = ModelBases(model.model, model.revision, dtype, model.get_vocab_size())
+    for constraints in vllm_config.additional_config.get("bat_constraints", ()):
+        bases(constraints)  # now, rather than while requests wait
+    return Chooser(bases)
