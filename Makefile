@@ -62,8 +62,9 @@ $(VLLM_STAMP): pyproject.toml constraints-vllm.txt Makefile
 	@touch $@
 	@echo "Ready: $(VLLM_VENV)"
 
+# What vLLM imports warns of much that is not ours to change.
 test-vllm: setup-vllm ## Run the tests that need vLLM
-	$(VLLM_BIN)/python -m pytest tests/vllm_engine tests/workers/test_vllm_plugin.py
+	$(VLLM_BIN)/python -m pytest -W default tests/vllm_engine tests/workers/test_vllm_plugin.py
 
 check: setup ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from vllm import SamplingParams
+from vllm.exceptions import VLLMValidationError
 from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
 
 import bat
@@ -79,7 +80,7 @@ def test_what_cannot_be_sampled_is_an_answer_and_the_engine_goes_on(engine: Engi
         (SamplingParams(extra_args={"bat_rule": "etta=0.01"}), "etta"),
         (SamplingParams(n=2, extra_args={"bat_rule": "eta=0.01"}), "n must be 1 beside bat_rule"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(VLLMValidationError, match=sentence):
             written(engine, [prompt], [wrong])
     # More constraints than the model has dimensions show only when its files are read.
     [ended] = written(engine, [prompt], [rule_params("ba-eta=0.05", 0, bat_constraints=500)])

@@ -165,7 +165,7 @@ class TestChoosing:
         assert "A text under ba-eta=0.1 ends at step 0" in caplog.text
 
     def test_a_request_that_nobody_checked_ends_at_once(self, basis: bat.Basis) -> None:
-        """vLLM's second runner does not ask plug-ins about requests, so a rule can meet a truncation here."""
+        """vLLM asks plug-ins before it accepts a request, but not every version in every runner."""
         parameters = admit(SimpleNamespace(extra_args={"bat_rule": "eta=0.1"}, top_p=0.9))
         assert parameters is not None
         logits = logits_of(2)

@@ -126,8 +126,7 @@ def check_sampling(sampling_params: Any) -> None:
 def admit(sampling_params: Any) -> RuleParameters | None:
     """What a request that is in the engine already asks for; None without a rule.
 
-    Whoever let it in may not have called `check_sampling`: vLLM 0.32 does so in its model runner V2 only for
-    processors that are named when it starts. There an exception would end the engine.
+    Whoever let it in should have called `check_sampling`. If not, an exception would end the engine here.
     """
     try:
         check_sampling(sampling_params)

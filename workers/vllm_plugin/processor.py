@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from llvmlite.binding import ffi
 from vllm.v1.sample.logits_processor import LogitsProcessor as BatchInterface
 from vllm.v1.sample.logits_processor import process_dict_updates
 from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotInterface
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from vllm.config import VllmConfig
     from vllm.v1.sample.logits_processor import BatchUpdate
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsContext, LogitsProcRequestState
+
+
+# On CPUs, vLLM 0.32 looks at everything in every module, and calls `get` on what has the attribute __dict__.
+# The library of llvmlite, on which numba and so `bat` are built, has whatever attribute is asked of it.
+if not hasattr(ffi._lib_fn_wrapper, "get"):
+    ffi._lib_fn_wrapper.get = lambda self, name: None
 
 
 class BatchRules(BatchInterface):
