@@ -18,7 +18,7 @@ DTYPE_NAMES: tuple[Dtype, ...] = get_args(Dtype)
 Engine = Literal["transformers", "vllm"]
 # Options of vLLM that follow from other keys of a sweep, or that would keep rules from being applied.
 FIXED_ENGINE_OPTIONS = (
-    *("model", "revision", "dtype", "max_num_seqs", "skip_tokenizer_init", "generation_config"),
+    *("model", "revision", "dtype", "max_num_seqs", "generation_config"),
     *("worker_extension_cls", "logits_processors", "speculative_config"),
 )
 

@@ -6,6 +6,7 @@
     processor       the entry point `vllm.logits_processors`: both interfaces of vLLM
     recording       the traces of texts, kept in the process that samples them
     engine          a shard of prefixes through vLLM, for a worker
+    compatibility   what vLLM stumbles over beside us
     installation    whether vLLM is installed, asked without importing it
 
 Only processor and engine import vLLM, which takes seconds and is installed in few environments.

@@ -21,6 +21,7 @@ from workers.model_info import ModelInfo
 from workers.models import find_source
 from workers.prompts import Opening, check_openings
 from workers.traces import Trace, decode_trace
+from workers.vllm_plugin.compatibility import let_modules_be_scanned
 from workers.vllm_plugin.installation import VllmUnavailableError, get_version
 from workers.vllm_plugin.parameters import RuleParameters, write_parameters
 
@@ -47,6 +48,7 @@ class Engine:
         from vllm import LLM
 
         _check_options(request.options)
+        let_modules_be_scanned()
         info, self.tokenizer = load_card(model.name, model.dtype, model.revision)
         self.info: ModelInfo = replace(info, device=device)
         source, commit = find_source(model.name, model.revision)
@@ -59,7 +61,6 @@ class Engine:
         self.llm: LLM | None = LLM(
             model=source,
             revision=commit,
-            skip_tokenizer_init=True,
             generation_config="vllm",  # not the model's own defaults, such as a temperature
             worker_extension_cls=_TRACES,
             disable_log_stats=True,

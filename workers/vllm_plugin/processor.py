@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from llvmlite.binding import ffi
 from vllm.v1.sample.logits_processor import LogitsProcessor as BatchInterface
 from vllm.v1.sample.logits_processor import process_dict_updates
 from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotInterface
@@ -21,6 +20,7 @@ from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor
 from workers.prompts import prompt_name
 from workers.vllm_plugin.bases import ModelBases
 from workers.vllm_plugin.choosing import Chooser, Row, RuleRequest
+from workers.vllm_plugin.compatibility import let_modules_be_scanned
 from workers.vllm_plugin.parameters import RuleParameters, admit, check_sampling
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsContext, LogitsProcRequestState
 
 
-# On CPUs, vLLM 0.32 looks at everything in every module, and calls `get` on what has the attribute __dict__.
-# The library of llvmlite, on which numba and so `bat` are built, has whatever attribute is asked of it.
-if not hasattr(ffi._lib_fn_wrapper, "get"):
-    ffi._lib_fn_wrapper.get = lambda self, name: None
+let_modules_be_scanned()  # before another engine is made in this process
 
 
 class BatchRules(BatchInterface):
