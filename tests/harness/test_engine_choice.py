@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from harness.config.canonical import from_identity, run_identity
 from harness.jobs import Generate
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
+from harness.report.provenance import _Seen
+from harness.store import JobState
 from tests.harness.config.sweeps import changed, complaint
 from tests.harness.driver.sweeps import tiny_sweep, write_corpus
 from tests.harness.jobs import specs
@@ -112,6 +115,15 @@ class TestJobs:
         assert spec.reproducibility.startswith("texts by vllm 0.32.0, seed=3: generated again, they are not")
         assert "with vllm" in spec.describe()
         assert spec.pace != specs.generate().pace
+
+    def test_the_report_says_so(self) -> None:
+        spec = specs.generate(engine="vllm", engine_version="0.32.0")
+        seen = _Seen()
+        for number, each in enumerate((spec, spec, specs.generate())):
+            done = {"state": JobState.DONE, "finished_at": None, "adjustment": None}
+            job: Any = SimpleNamespace(id=f"{number}", parse=lambda each=each: each, **done)
+            seen.add(job)
+        assert list(seen.limits) == [spec.reproducibility]
 
 
 class TestWorker:

