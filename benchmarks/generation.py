@@ -28,7 +28,7 @@ from workers.traces import encode_trace
 NEW_TOKENS = 128
 BATCHES = (1, 16, 64)
 # Runs per batch size; the best counts. Short runs are noisier, so they are repeated more often.
-REPEATS = {1: 3, 16: 2, 64: 2}
+REPEATS = {1: 7, 16: 3, 64: 2}
 PLAIN = bat.get_rule("eta", 0.002)
 CONSTRAINTS = 20
 POSITIONS = 240

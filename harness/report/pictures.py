@@ -76,10 +76,9 @@ def pictures_of_parameters(sources: Sources) -> Iterator[Picture]:
     by_rule: dict[str, dict[tuple[str, str], list[Result]]] = {}
     for result in compared(sources.results):
         if has_score(result, "mauve") and not isinstance(result.asked.parameter, EqualRate):
-            name = joined(_told_apart(sources, result), result.method)
+            name = joined(_told_apart(compared(sources.results), result), result.method)
             lines = by_rule.setdefault(result.setting.rule, {})
-            heat = setting_details(result.setting.rule, None, *result.setting.temperature_columns)
-            lines.setdefault((f"{name}{heat}", str(result.setting.constraints)), []).append(result)
+            lines.setdefault((f"{name}{_heat(result)}", str(result.setting.constraints)), []).append(result)
     for rule, lines in by_rule.items():
         drawn = [line for (name, _), own in lines.items() if (line := _line_of(name, own))]
         if drawn:
@@ -121,21 +120,37 @@ def _plane(sources: Sources, name: str, group: Sequence[Result]) -> Picture | No
 def _curves_on_plane(
     sources: Sources, results: Sequence[Result], quality: str, diversity: str
 ) -> Iterator[PlaneCurve]:
-    """A curve for each method, along its parameter."""
-    by_method: dict[tuple[str, int | None], list[Result]] = {}
+    """A curve for each method, along its parameter; along its temperature if only that varies."""
+    methods: dict[str, list[Result]] = {}
     for result in results:
-        name = joined(_told_apart(sources, result), result.method)
-        by_method.setdefault((name, result.setting.constraints), []).append(result)
-    for (name, _), own in by_method.items():
+        constraints = setting_details(result.setting.rule, result.setting.constraints)
+        name = joined(_told_apart(results, result), result.method)
+        methods.setdefault(f"{name}{constraints}", []).append(result)
+    curves: dict[str, list[Result]] = {}
+    for name, own in methods.items():
+        by_parameter = len({result.parameter for result in own}) > 1
+        for result in own:
+            curves.setdefault(f"{name}{_heat(result)}" if by_parameter else name, []).append(result)
+    for name, own in curves.items():
+        along_heat = len({_heat(result) for result in own}) > 1
         points = []
-        for result in sorted(own, key=lambda result: result.parameter or 0.0):
+        for result in sorted(own, key=lambda result: (result.parameter or 0.0, _temperature(result))):
             across, up = (estimate(scores_of(result, score)).value for score in (diversity, quality))
             if not math.isnan(across + up):
                 up *= PERCENT if quality == "mauve" else 1.0
-                label = parameter_text(result.parameter)
+                label = f"T={_temperature(result):g}" if along_heat else parameter_text(result.parameter)
                 points.append(Point(label, across, up, rate_cell(sources, result).value))
         if points:
             yield PlaneCurve(name, tuple(points))
+
+
+def _heat(result: Result) -> str:
+    """The temperature in a name: " (T=0.7)"."""
+    return setting_details(result.setting.rule, None, *result.setting.temperature_columns)
+
+
+def _temperature(result: Result) -> float:
+    return 1.0 if result.setting.temperature is None else result.setting.temperature.value
 
 
 def _with_note(picture: Picture, *, few: bool) -> Picture:
@@ -143,9 +158,8 @@ def _with_note(picture: Picture, *, few: bool) -> Picture:
     return replace(picture, caption=f"{picture.caption} {FEW_TEXTS_NOTE}") if few else picture
 
 
-def _told_apart(sources: Sources, result: Result) -> list[str]:
+def _told_apart(every: Sequence[Result], result: Result) -> list[str]:
     """What tells a line from the others of its rule: run, model and stage, if there are several."""
-    every = compared(sources.results)
     getters = (
         *((lambda each: each.origin,) if result.of_several_runs else ()),
         lambda each: each.model,

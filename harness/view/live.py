@@ -2,7 +2,7 @@
 
 All visitors of one subject, such as a run, share one channel. While somebody watches, the channel looks at
 the database again and again, and each visitor is sent the parts of the page that changed. A look that takes
-long is repeated less often, so that watching takes at most a twentieth of one core, however many watch.
+long is repeated less often, so that watching takes at most a fiftieth of one core, however many watch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.view.problems import sentence_of
 Parts = Mapping[str, str]
 
 _LEAST_PAUSE_SECONDS = 1.0
-_PAUSE_FOR_EACH_SECOND = 19.0
+_PAUSE_FOR_EACH_SECOND = 49.0
 # A sign of life, so that a connection that broke is noticed.
 _SILENCE_SECONDS = 15.0
 

@@ -66,8 +66,8 @@ def plane(curves: Sequence[Curve], diversity: Axis, quality: Axis, name: str = "
     return Picture(
         name=name,
         title=f"{quality.label} against {diversity.label}",
-        caption="Each method is a curve along its parameter, whose values are beside the first and the last "
-        f"point. {sizes}{' '.join(lines)}".rstrip(),
+        caption="Each method is a curve along its parameter or temperature, whose values are beside the "
+        f"first and the last point. {sizes}{' '.join(lines)}".rstrip(),
         svg=style.render(partial(_draw, curves, diversity, quality, sized=sized)),
         alternative=_describe(curves, diversity, quality),
     )
@@ -106,6 +106,9 @@ def _draw(curves: Sequence[Curve], diversity: Axis, quality: Axis, *, sized: boo
 def _draw_curve(axes: Axes, curve: Curve, look: style.Look) -> None:
     xs, ys = [point.diversity for point in curve.points], [point.quality for point in curve.points]
     axes.plot(xs, ys, linestyle=look.line, color=look.colour, linewidth=1.0, zorder=2)
+    # For the legend, where all markers have one size.
+    name = style.printable(curve.label, 40)
+    axes.plot([], [], marker=look.marker, linestyle=look.line, color=look.colour, linewidth=1.0, label=name)
     axes.scatter(
         xs,
         ys,
@@ -114,7 +117,6 @@ def _draw_curve(axes: Axes, curve: Curve, look: style.Look) -> None:
         color=look.colour,
         edgecolors="white",
         linewidths=0.5,
-        label=style.printable(curve.label, 40),
         zorder=3,
     )
     ends = curve.points if len(curve.points) < 2 else (curve.points[0], curve.points[-1])

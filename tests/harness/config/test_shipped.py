@@ -30,6 +30,7 @@ PAPER_SEEDS = 5
 EXPECTED = {
     "demo.yaml": (6, 1),
     "temperature.yaml": (6 * 3, 1),
+    "studies/lower-entropy.yaml": (4, 1),
     "smoke.yaml": (2 * (2 + 7) * 2, 2),
     "paper/selection.yaml": (4 * 3 * 5, 0),
     "paper/comparison.yaml": (4 * 3 * 5 + 4 * 5 * PAPER_SEEDS, 4),

@@ -55,3 +55,21 @@ def test_the_plane_is_drawn_from_what_was_scored(
     assert picture.title == title
     assert ("distinct-2 of human text is 0.9" in picture.caption) == (not more)
     assert list(pictures_of_plane(make_sources(make_results(sweep(methods=[{"rule": "greedy"}]))))) == []
+
+
+def test_curves_run_along_the_temperature_if_only_that_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.report.tables.rejection.REPLICATES", 10)
+    methods = [
+        {"rule": "nucleus", "parameter": 0.9, "temperature": [1.5, 0.7, 1.0]},
+        {"rule": "min-p", "parameter": [0.1, 0.05], "temperature": [0.7, 1.0]},
+    ]
+    [picture] = pictures_of_plane(make_sources(make_results(sweep(methods=methods), statistics=STATISTICS)))
+    for described in (
+        "nucleus goes from",
+        "at T=0.7 to",
+        "min-p (T=0.7) goes from",
+        "at 0.05 to",
+        "at T=1.5",
+    ):
+        assert described in picture.alternative
+    assert picture.alternative.count(" goes from ") == 3
