@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 let_modules_be_scanned()  # before another engine is made in this process
 
 
-class BatchRules(BatchInterface):
+class BatchRules(BatchInterface):  # type: ignore[misc]
     """Rules in the model runner V1."""
 
     def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:
@@ -57,7 +57,7 @@ class BatchRules(BatchInterface):
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Choose the tokens of the rows that have a rule."""
         rows = [Row(index, len(written), request) for index, (request, written) in self._requests.items()]
-        self._chooser.choose(logits, sorted(rows, key=lambda row: row.index))
+        self._chooser.choose(logits, sorted(rows, key=lambda row: row.place))
         return logits
 
 
@@ -70,7 +70,7 @@ def _join(
     return _request(parameters, sampling_params, prompt), written
 
 
-class SlotRules(SlotInterface):
+class SlotRules(SlotInterface):  # type: ignore[misc]
     """Rules in the model runner V2."""
 
     def __init__(self, vllm_config: VllmConfig, req_states: LogitsProcRequestState) -> None:
@@ -116,7 +116,7 @@ class SlotRules(SlotInterface):
         return self._requests[slot]
 
 
-class RuleProcessor(BatchInterface, SlotInterface):
+class RuleProcessor(BatchInterface, SlotInterface):  # type: ignore[misc]
     """Makes the processor of whichever runner calls it."""
 
     def __new__(cls, vllm_config: VllmConfig, *others: Any) -> Any:
