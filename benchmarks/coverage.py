@@ -12,7 +12,7 @@ number for half of the prefixes. docs/design/scoring.md has the tables, and expl
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,18 +40,26 @@ Labels = list[tuple[IntArray, IntArray]]  # clusters of human texts and of a met
 
 def weights(resampling: Resampling) -> Values:
     """All weights of prefixes, [r, prefixes] each, that some way needs."""
-    pairs = list(resampling.reweightings())
     random = np.random.default_rng([resampling.seed, 3])
     order = random.random((RESAMPLES, resampling.prefixes)).argsort(axis=1)
+    weighed, opposite = _joined(resampling.reweightings())
+    raised, lowered = _joined(resampling.reweightings(symmetric=True))
     return {
         "value": np.ones((1, resampling.prefixes)),
         "resampled": np.concatenate(list(resampling.draws())),
         "left_out": resampling.left_out(),
-        "raised": np.concatenate([up for up, _ in pairs]),
-        "lowered": np.concatenate([down for _, down in pairs]),
+        "weighed": weighed,
+        "opposite": opposite,
+        "raised": raised,
+        "lowered": lowered,
         "half": (order < resampling.prefixes // 2).astype(np.float64),
         "eighth": (order < resampling.prefixes // 8).astype(np.float64),
     }
+
+
+def _joined(pairs: Iterable[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    up, down = zip(*pairs, strict=True)
+    return np.concatenate(up), np.concatenate(down)
 
 
 def values_of(score: HistogramScore, labels: Labels, buckets: int, weighed: Values) -> Values:
@@ -65,68 +73,97 @@ def values_of(score: HistogramScore, labels: Labels, buckets: int, weighed: Valu
     return total
 
 
-def _half_width(interval: tuple[float | None, float | None]) -> float:
+# Around the value, so that 0 stands for it.
+Interval = tuple[float, float]
+
+
+def _around(variance: float) -> Interval:
+    half_width = 1.96 * float(np.sqrt(variance))
+    return -half_width, half_width
+
+
+def _defined(interval: tuple[float | None, float | None]) -> Interval:
     low, high = interval
     assert low is not None
     assert high is not None
-    return (high - low) / 2
+    return low, high
 
 
-def _parts(values: Values) -> tuple[float, float]:
-    """The variances of the first-order and of the second-order effect of weights."""
-    up, down = values["raised"], values["lowered"]
-    return float(np.var((up - down) / (2 * STEP), ddof=1)), float(np.var((up + down) / (2 * STEP**2), ddof=1))
+def _orders(up: FloatArray, down: FloatArray) -> tuple[float, float, float]:
+    """F, S and C: the variances of the first-order and second-order effects of weights; their covariance."""
+    (first, both), (_, second) = np.cov((up - down) / (2 * STEP), (up + down) / (2 * STEP**2))
+    return float(first), float(second), float(both)
 
 
-def _subsampled(values: Values) -> float:
+def _subsampled(values: Values) -> Interval:
     """Subsamples of two sizes: the rate at which their spread falls is continued to all prefixes."""
     half, eighth = (
         np.var(values[name], ddof=1) / (1 - share) for name, share in (("half", 0.5), ("eighth", 0.125))
     )
-    return float(1.96 * np.sqrt(half * 0.5 ** (np.log(eighth / half) / np.log(4))))
+    return _around(float(half * 0.5 ** (np.log(eighth / half) / np.log(4))))
 
 
-def _second_order(values: Values) -> float:
-    first, second = _parts(values)
-    return float(1.96 * np.sqrt(max(first - second, second)))
+def _symmetric(values: Values, variance: Callable[[float, float], float]) -> Interval:
+    first, second, _ = _orders(values["raised"], values["lowered"])
+    return _around(variance(first, second))
 
 
-WAYS: dict[str, Callable[[Values], float]] = {
-    "resampled with replacement": lambda v: _half_width(interval_from_resamples(0.0, v["resampled"])),
-    "20 blocks left out": lambda v: _half_width(interval_from_blocks(0.0, v["left_out"])),
+def _proportional(first: float, second: float) -> float:
+    return first - 2 * second**2 / first if 2 * second < first else second
+
+
+def _blended(values: Values) -> Interval:
+    """Drawn with replacement where S is below F / 10, F - 2 S^2 / F where it is above F / 5."""
+    first, second, _ = _orders(values["raised"], values["lowered"])
+    share = float(np.clip(2 - 10 * second / first, 0, 1))
+    drawn = float(np.var(values["resampled"], ddof=1))
+    return _around(share * drawn + (1 - share) * _proportional(first, second))
+
+
+def _skewed(values: Values) -> Interval:
+    first, second, both = _orders(values["weighed"], values["opposite"])
+    return _around(max(first - second - 2 * both, second))
+
+
+WAYS: dict[str, Callable[[Values], Interval]] = {
+    "resampled with replacement": lambda v: _defined(interval_from_resamples(0.0, v["resampled"])),
+    "20 blocks left out": lambda v: _defined(interval_from_blocks(0.0, v["left_out"])),
     "subsamples, rate from two sizes": _subsampled,
-    "first order: F": lambda v: float(1.96 * np.sqrt(_parts(v)[0])),
-    "second order: F - S": _second_order,
-    "adopted: F - 2 S^2 / F": lambda v: _half_width(
-        interval_from_reweighting(0.0, v["raised"], v["lowered"])
+    "first order: F": lambda v: _symmetric(v, lambda first, second: first),
+    "F - S": lambda v: _symmetric(v, lambda first, second: max(first - second, second)),
+    "F - 2 S^2 / F": lambda v: _symmetric(v, _proportional),
+    "the same, or with replacement": _blended,
+    "F - S - 2C": _skewed,
+    "adopted: F - S - 2C, shifted": lambda v: _defined(
+        interval_from_reweighting(0.0, v["weighed"], v["opposite"])
     ),
 }
 
 
 @dataclass
 class Outcomes:
-    """Values, and half-widths by each way, of many simulated experiments."""
+    """Values, and intervals by each way, of many simulated experiments."""
 
     values: list[float] = field(default_factory=list)
-    widths: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in WAYS})
+    intervals: dict[str, list[Interval]] = field(default_factory=lambda: {way: [] for way in WAYS})
 
     def add(self, values: Values) -> None:
         self.values.append(float(values["value"][0]))
-        for way, half_width in WAYS.items():
-            self.widths[way].append(half_width(values))
+        for way, interval in WAYS.items():
+            self.intervals[way].append(interval(values))
 
-    def rows(self) -> Iterator[tuple[str, float, float, float]]:
-        """Each way: width over the true one, share of intervals with the mean, share that exclude 0."""
+    def rows(self) -> Iterator[tuple[str, float, float, float, float]]:
+        """Each way: width over the true one, shares of intervals above and below the mean, and without 0."""
         values = np.array(self.values)
         mean, true = values.mean(), 1.96 * values.std(ddof=1)
-        for way, listed in self.widths.items():
-            widths = np.array(listed)
-            covered, excluded = np.abs(values - mean) <= widths, np.abs(values) > widths
+        for way, around in self.intervals.items():
+            low, high = values + np.array(around).T
             yield (
                 way,
-                float(np.sqrt(np.mean(widths**2)) / true),
-                float(covered.mean()),
-                float(excluded.mean()),
+                float(np.sqrt(np.mean(((high - low) / 2) ** 2)) / true),
+                float(np.mean(low > mean)),
+                float(np.mean(high < mean)),
+                float(np.mean((low > 0) | (high < 0))),
             )
 
 
@@ -183,9 +220,13 @@ def simulate(name: str, draw: Draw, experiments: int, seed: int) -> None:
     for what, outcomes in (("value", single), ("difference", difference)):
         mean, deviation = np.mean(outcomes.values), np.std(outcomes.values, ddof=1)
         print(f"  {what} {mean:.4f}, standard deviation {deviation:.4f}")
-        for way, width, covered, excluded in outcomes.rows():
+        for way, width, above, below, excluded in outcomes.rows():
             shown = f"   shown {excluded:6.1%}" if outcomes is difference else ""
-            print(f"    {way:34} width / true {width:5.2f}   covers {covered:6.1%}{shown}", flush=True)
+            print(
+                f"    {way:32} width / true {width:5.2f}   covers {1 - above - below:6.1%}"
+                f"   above {above:5.1%}   below {below:5.1%}{shown}",
+                flush=True,
+            )
 
 
 def main() -> None:

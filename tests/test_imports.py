@@ -48,6 +48,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("driver",),
     ("status", "export", "explore", "doctor"),
     ("report",),
+    ("judge",),
     ("api", "__init__"),
     ("view",),
     ("commands", "cli"),

@@ -47,6 +47,7 @@ def write_report(
     `paper` adds the paper's numbers to a sweep that repeats none of its experiments. `with_model` loads the
     first model to add tables of next tokens and the rank of its outputs. `force` overwrites existing files.
     """
+    from harness.api.judging import judged_parts
     from harness.report.building import build_report
     from harness.report.loading import comparable_runs
     from harness.report.writing import write_report as write_files
@@ -66,6 +67,7 @@ def write_report(
             stage=progress or _silent,
             paper=paper,
             compare=pairs,
+            judged=judged_parts(reader, chosen),
         )
         files = write_files(report, folder, force=force)
         return WrittenReport(

@@ -86,6 +86,9 @@ def _merged(outcome: MergeOutcome) -> list[str]:
         f"{counted(counts.jobs, 'new job')}, {counted(counts.results, 'new result')}; "
         f"{counted(counts.present, 'result')} in both."
     ]
+    if counts.studies or counts.answers:
+        studies = counted(counts.studies, "new study", "new studies")
+        lines.append(f"Human evaluation: {studies}, {counted(counts.answers, 'new answer')}.")
     if counts.leased:
         lines.append(
             f"{counted(counts.leased, 'job')} left to the drivers that work on them in the target. Repeat "

@@ -104,4 +104,7 @@ RunName = Annotated[
         help="Name or number of a run, or NAME#NUMBER; default: the latest.",
     ),
 ]
+Study = Annotated[
+    str, typer.Argument(metavar="STUDY", show_default=False, help="The study: its name, or its id.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

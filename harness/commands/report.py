@@ -141,7 +141,12 @@ def _print_summary(console: Console, made: Report, *, leaderboard: bool) -> None
 
     for table in _tables(made):
         begins = ("compare", "leaderboard") if leaderboard else ("compare",)
-        if table.name in ("comparison", "differences", "imported") or table.name.startswith(begins):
+        if table.name in (
+            "comparison",
+            "differences",
+            "imported",
+            "human-evaluation",
+        ) or table.name.startswith(begins):
             print_table(console, table)
             console.print()
     if made.missing:

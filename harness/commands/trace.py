@@ -44,12 +44,16 @@ def trace(
         bat-harness trace comparison eta=0.002 MAUVE
         bat-harness trace comparison eta=0.002 MAUVE --run demo --json
     """
+    from harness.api.judging import judged_parts
     from harness.api.runs import choose_runs
+    from harness.report.parts import Table
     from harness.report.tracing import trace_cell
     from harness.store import open_reader
 
     with open_reader(db) as reader:
-        cell = trace_cell(reader, choose_runs(reader, runs), table, row, column)
+        chosen = choose_runs(reader, runs)
+        judged = [part for part in judged_parts(reader, chosen) if isinstance(part, Table)]
+        cell = trace_cell(reader, chosen, table, row, column, judged)
         address = reader.address
     if as_json:
         typer.echo(json.dumps(cell.as_record(), indent=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.commands import options
-from harness.commands.console import get_console
+from harness.commands.serving import listen, say, serve_until_interrupted
 
 if TYPE_CHECKING:
     from harness.view.settings import ViewSettings
@@ -65,34 +64,13 @@ def view(
     settings = ViewSettings(
         db=db, host=host, port=port, model=model, allow_changes=allow_changes, always_token=token
     )
-    with _listen(settings) as listening:
+    with listen(settings.host, settings.port) as listening:
         settings = replace(settings, port=listening.getsockname()[1])
         _say_where(settings)
         _serve(settings, listening, open_browser=open_browser)
 
 
-def _listen(settings: ViewSettings) -> socket.socket:
-    """The port, taken before anything is printed."""
-    from bat.errors import InvalidInputError
-
-    where = f"{settings.host}, port {settings.port}"
-    try:
-        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((settings.host, settings.port), family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise InvalidInputError(
-                f"the port must be free; another program listens on {where}. Choose another with --port, or "
-                "--port 0 for any free one."
-            ) from None
-        raise InvalidInputError(
-            f"the address must be one of this machine; {where} cannot be used: {error.strerror or error}. "
-            "Use 127.0.0.1, or 0.0.0.0 for all addresses of this machine."
-        ) from None
-
-
 def _say_where(settings: ViewSettings) -> None:
-    console = get_console()
     lines = [f"{settings.shown_db} at {settings.address()}"]
     if not settings.is_local:
         lines.append(
@@ -100,12 +78,10 @@ def _say_where(settings: ViewSettings) -> None:
             "Traffic is not encrypted: on a network that you do not trust, use an SSH tunnel instead."
         )
     lines.append("Ctrl-C ends it.")
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    say(lines)
 
 
 def _serve(settings: ViewSettings, listening: socket.socket, *, open_browser: bool) -> None:
-    import contextlib
     import threading
     import webbrowser
 
@@ -115,6 +91,4 @@ def _serve(settings: ViewSettings, listening: socket.socket, *, open_browser: bo
     if open_browser:
         # The port is taken, so the browser waits until we answer. Some browsers return only when they end.
         threading.Thread(target=webbrowser.open, args=(settings.address(),), daemon=True).start()
-    # Ctrl-C is how it ends.
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
+    serve_until_interrupted(server, listening)

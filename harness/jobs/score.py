@@ -26,9 +26,13 @@ _WARM_UP_TEXTS = 8
 # Perplexity and sampling need generated texts, and take hardly any time.
 _NOT_TIMED = ("perplexity", "sampling")
 
-# The version of the procedure: increased when the same specification gives other scores or intervals. None,
-# before there were versions: MAUVE was the only score of clusters, with prefixes drawn with replacement.
-SCORE_VERSION = 2
+# The version of the procedure: increased when the same specification gives other scores or intervals.
+#
+#     None   before there were versions: MAUVE is the only score of clusters, with prefixes drawn with
+#            replacement
+#     2      all scores of clusters, with prefixes reweighted symmetrically
+#     3      the same, with skewed weights
+SCORE_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,12 @@ def build_report(
     stage: Stage,
     paper: bool = False,
     compare: Sequence[str] = (),
+    judged: Iterable[Part | Missing] = (),
 ) -> Report:
-    """Every part for which the runs have data; with a device, also the parts that need the model."""
+    """Every part for which the runs have data; with a device, also the parts that need the model.
+
+    `judged` are the parts that come from people.
+    """
     from harness.report.provenance import provenance
 
     progress = stage("Tables and figures", 3)
@@ -66,7 +70,7 @@ def build_report(
         parts.add(_without_model(reader, runs, paper=sources.paper))
     else:
         parts.add(_with_model(reader, sources, device, stage))
-    parts.add([_human_judges(reader, runs)])
+    parts.add(judged)
     return Report(
         title=f"{', '.join(run.name for run in runs)}: sampling methods compared",
         summary=summarize(reader, sources.results, parts.tables),
@@ -147,15 +151,6 @@ def _without_model(reader: Reader, runs: Sequence[Run], *, paper: bool) -> list[
         Missing("Next tokens (Figures 1 and 4, Tables 5 to 11 of the paper)", "they need the model", command),
         Missing("Rank of the outputs (Figure 10 of the paper)", "it needs the model", command),
     ]
-
-
-def _human_judges(reader: Reader, runs: Sequence[Run]) -> Missing:
-    return Missing(
-        "Judgements by people (Table 2 of the paper)",
-        "they need people; to export the texts to show them:",
-        f"bat-harness export {runs[0].name} -o DIR --db {reader.address}",
-        of_paper=True,
-    )
 
 
 def _check_not_empty(reader: Reader, results: Results) -> None:

@@ -17,6 +17,11 @@ _SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "What people prefer",
+        "People compared two continuations of the same prefix without knowing who wrote them.",
+        ("human-evaluation",),
+    ),
+    (
         "What the texts are like",
         "Every statistic is of the continuations only, in the tokens of the model. Human continuations are "
         "of the same prefixes. docs/scores.md defines each statistic.",

@@ -46,10 +46,15 @@ class TracedCell:
         return asdict(self)
 
 
-def trace_cell(reader: Reader, runs: Sequence[Run], table: str, row: str, column: str) -> TracedCell:
-    """Find a cell by its table, row and column; a unique beginning of each name is enough."""
+def trace_cell(
+    reader: Reader, runs: Sequence[Run], table: str, row: str, column: str, judged: Sequence[Table] = ()
+) -> TracedCell:
+    """Find a cell by its table, row and column; a unique beginning of each name is enough.
+
+    `judged` are the tables that come from people.
+    """
     sources, parts = build_tables(reader, runs)
-    tables = [part for part in parts if isinstance(part, Table)]
+    tables = [*(part for part in parts if isinstance(part, Table)), *judged]
     if table in TABLES and not any(part.name.startswith(table) for part in tables):
         missing = next((part for part in TABLES[table](sources) if isinstance(part, Missing)), None)
         if missing is None:

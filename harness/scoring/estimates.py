@@ -43,7 +43,7 @@ OVER_PREFIXES = {Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS}
 _MAIN = (Source.REWEIGHTED, Source.PREFIXES, Source.BLOCKS, Source.GENERATION, Source.KMEANS)
 
 # Keys in the detail of a score with its values under other weights of the prefixes.
-_BEHIND = ("raised", "lowered", "resampled", "left_out")
+_BEHIND = ("weighed", "opposite", "raised", "lowered", "resampled", "left_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,11 @@ class Interval:
     low: float
     high: float
     count: int
+
+    @property
+    def middle(self) -> float:
+        """Halfway between its ends: not always the value, nor once it is held to the range of a score."""
+        return (self.low + self.high) / 2
 
     @property
     def half_width(self) -> float:

@@ -29,14 +29,15 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterScore:
-    """One score of the clusters of one set of texts; arrays are means over k-means seeds."""
+    """One score of the clusters of one set of texts."""
 
     name: str
     values: tuple[float, ...]  # for each k-means seed
-    left_out: FloatArray  # [blocks]
-    resampled: FloatArray  # [resamples] if prefixes were drawn with replacement, else [0]
-    raised: FloatArray  # [r] if prefixes were reweighted, else [0]
-    lowered: FloatArray  # [r] for the opposite weights
+    # Under other weights of the prefixes, means over k-means seeds, by the key in the detail of the score:
+    # left_out [blocks], and by the version of the score job resampled [resamples], or pairs of opposite
+    # weights [r]: raised and lowered, or, skewed, weighed and opposite. Keys differ because values under
+    # different weights must not be paired.
+    behind: Mapping[str, FloatArray]
 
 
 def cluster_scores(
@@ -46,29 +47,32 @@ def cluster_scores(
     generated_prefixes: IntArray,
     settings: Mapping[str, Any],
     resampling: Resampling,
+    *,
+    symmetric: bool = False,
 ) -> list[ClusterScore]:
     """All scores of the clusters, MAUVE first, with prefixes reweighted for their intervals.
 
     `human_prefixes` and `generated_prefixes` are the index of the prefix of each text. `settings` are a
-    sweep's scoring.mauve. A value is NaN if the weights leave no text on one side.
+    sweep's scoring.mauve. A value is NaN if the weights leave no text on one side. Weights are `symmetric`
+    in score jobs of version 2.
     """
     clusterings = _clusterings(
         human, generated, human_prefixes, generated_prefixes, settings, resampling.prefixes
     )
     scores = histogram_scores(settings)
+    behind = {"left_out": _means(clusterings, scores, resampling.left_out())}
     reweighted = [
-        [_means(clusterings, scores, weights) for weights in pair] for pair in resampling.reweightings()
+        [_means(clusterings, scores, weights) for weights in pair]
+        for pair in resampling.reweightings(symmetric=symmetric)
     ]
-    left_out = _means(clusterings, scores, resampling.left_out())
-    nothing = np.empty(0)
+    names = ("raised", "lowered") if symmetric else ("weighed", "opposite")
+    for side, name in enumerate(names if reweighted else ()):
+        behind[name] = np.hstack([pair[side] for pair in reweighted])
     return [
         ClusterScore(
             score.name,
             values=tuple(each.published(score) for each in clusterings),
-            left_out=left_out[index],
-            resampled=nothing,
-            raised=np.concatenate([nothing, *(raised[index] for raised, _ in reweighted)]),
-            lowered=np.concatenate([nothing, *(lowered[index] for _, lowered in reweighted)]),
+            behind={name: values[index] for name, values in behind.items()},
         )
         for index, score in enumerate(scores)
     ]
@@ -87,16 +91,11 @@ def mauve_alone(
         human, generated, human_prefixes, generated_prefixes, settings, resampling.prefixes
     )
     [mauve] = (score for score in histogram_scores(settings) if score.name == "mauve")
+    behind = {"left_out": _means(clusterings, [mauve], resampling.left_out())[0]}
     resampled = [_means(clusterings, [mauve], weights)[0] for weights in resampling.draws()]
-    nothing = np.empty(0)
-    return ClusterScore(
-        mauve.name,
-        values=tuple(each.published(mauve) for each in clusterings),
-        left_out=_means(clusterings, [mauve], resampling.left_out())[0],
-        resampled=np.concatenate([nothing, *resampled]),
-        raised=nothing,
-        lowered=nothing,
-    )
+    if resampled:
+        behind["resampled"] = np.concatenate(resampled)
+    return ClusterScore(mauve.name, tuple(each.published(mauve) for each in clusterings), behind)
 
 
 def _clusterings(

@@ -10,6 +10,7 @@ So intervals take their width from the resamplings, and their centre from the or
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,8 +23,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 BLOCKS = 20
-# How far reweighting raises or lowers the weight of a prefix.
+# The standard deviation of the weight of a prefix under reweighting.
 STEP = 0.25
+_GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 # Resamplings that are processed together: enough for numpy, few enough for memory.
 _CHUNK = 100
 
@@ -51,17 +53,23 @@ class Resampling:
             count = min(_CHUNK, self.resamples - start)
             yield random.multinomial(self.prefixes, even, size=count).astype(np.float64)
 
-    def reweightings(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Weights of prefixes raised or lowered at random, and the opposite ones, [r, prefixes] each.
+    def reweightings(self, *, symmetric: bool = False) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Weights of prefixes changed at random, and changed the opposite way, [r, prefixes] each.
+
+        Changes are STEP times numbers with mean 0, variance 1 and third moment 1, the moments of how often
+        a prefix is drawn with replacement, less 1. Of all such numbers, Mammen (1993) takes the two that
+        stay closest to 0. They are -1 and 1, with third moment 0, if `symmetric`, as in score jobs of
+        version 2.
 
         There are half as many pairs as resamples, so that both ways take as long. A single prefix has none:
         there is nothing to weigh it against.
         """
-        random = np.random.default_rng([self.seed, self.prefixes, 2])
+        random = np.random.default_rng([self.seed, self.prefixes, 2 if symmetric else 3])
         pairs = self.resamples // 2 if self.prefixes > 1 else 0
         for start in range(0, pairs, _CHUNK):
-            signs = random.choice([-STEP, STEP], size=(min(_CHUNK, pairs - start), self.prefixes))
-            yield 1 + signs, 1 - signs
+            size = (min(_CHUNK, pairs - start), self.prefixes)
+            changes = random.choice([-STEP, STEP], size=size) if symmetric else STEP * _skewed(random, size)
+            yield 1 + changes, 1 - changes
 
     @property
     def block_count(self) -> int:
@@ -79,3 +87,9 @@ class Resampling:
         """Weights of the prefixes that leave out each block in turn, [blocks, prefixes]."""
         kept: FloatArray = (self.blocks() != np.arange(self.block_count)[:, None]).astype(np.float64)
         return kept
+
+
+def _skewed(random: np.random.Generator, size: tuple[int, int]) -> FloatArray:
+    """Two values with mean 0, variance 1 and third moment 1 (Mammen 1993)."""
+    chance = 1 / (1 + _GOLDEN_RATIO**2)
+    return np.where(random.random(size) < chance, _GOLDEN_RATIO, 1 - _GOLDEN_RATIO)

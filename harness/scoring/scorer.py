@@ -45,14 +45,18 @@ def score_texts(
 ) -> tuple[ScoreEntry, ...]:
     """The statistics asked for, by family; before them scores of clusters, if there is human text.
 
-    `version` is that of the procedure: None for that of older score jobs, which has MAUVE alone.
+    `version` is that of the procedure: None for that of the oldest score jobs, which has MAUVE alone.
     """
     entries: list[ScoreEntry] = []
     features = texts.features
     if features is not None and features.human is not None and mauve is not None:
         of_human = np.arange(texts.prefixes)
         arguments = (features.human, features.texts, of_human, texts.prefix_index, mauve, resampling)
-        scores = [mauve_alone(*arguments)] if version is None else cluster_scores(*arguments)
+        scores = (
+            [mauve_alone(*arguments)]
+            if version is None
+            else cluster_scores(*arguments, symmetric=version == 2)
+        )
         entries += [cluster_entry(mauve["kmeans_seeds"], score) for score in scores]
     for family in statistics:
         made = summarize(get_statistic(family)(texts, resampling), texts, resampling)

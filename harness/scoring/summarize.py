@@ -64,13 +64,8 @@ def cluster_entry(kmeans_seeds: Sequence[int], score: ClusterScore) -> ScoreEntr
             f"{score.name} must have one value for each k-means seed, and at least one; got "
             f"{len(score.values)} values for {len(kmeans_seeds)} seeds."
         )
-    behind = {
-        name: values
-        for name in ("left_out", "resampled", "raised", "lowered")
-        if len(values := getattr(score, name))
-    }
     seeds = {"kmeans_seeds": [int(seed) for seed in kmeans_seeds], "values": rounded(score.values)}
-    return _entry(score.name, float(np.mean(score.values)), behind, seeds)
+    return _entry(score.name, float(np.mean(score.values)), score.behind, seeds)
 
 
 def interval_over_prefixes(
@@ -82,7 +77,8 @@ def interval_over_prefixes(
     next way is taken.
     """
     ways: tuple[tuple[str, tuple[str, ...], Callable[..., Interval]], ...] = (
-        (REWEIGHTED, ("raised", "lowered"), interval_from_reweighting),
+        (REWEIGHTED, ("weighed", "opposite"), interval_from_reweighting),
+        (REWEIGHTED, ("raised", "lowered"), interval_from_symmetric_reweighting),
         (RESAMPLED, ("resampled",), interval_from_resamples),
         (LEFT_OUT, ("left_out",), interval_from_blocks),
     )
@@ -94,22 +90,52 @@ def interval_over_prefixes(
     return varied, interval, count
 
 
-def interval_from_reweighting(value: float | None, raised: npt.ArrayLike, lowered: npt.ArrayLike) -> Interval:
-    """1.96 standard deviations to either side of the value, from pairs of opposite weights of the prefixes.
+def interval_from_reweighting(
+    value: float | None, weighed: npt.ArrayLike, opposite: npt.ArrayLike
+) -> Interval:
+    """An interval that is right to second order, from pairs of opposite, skewed weights of the prefixes.
 
     Half the difference of a pair is the first-order effect of the weights, and half its sum the second-order
-    one; F and S are their variances. Far from the best value of a score, its variance is F. At the best
-    value, as for MAUVE near 1, the slope that F measures is itself noise, and F is twice the true variance,
-    which is S (Efron and Stein 1981). F - 2 S^2 / F is right at both ends. docs/design/scoring.md has the
-    derivation, and a simulation of this and other ways.
+    one. F and S are their variances, and C is their covariance.
+
+    Width. The slope behind F is that of the sample, and varies with it. To second order, the variance of a
+    score is F - S - 2C. It is at least S, its value where a score is best and has no slope, as MAUVE near 1
+    (Efron and Stein 1981: F is 2S there).
+
+    Position. Near its best value, a score varies less. A sample that happens to score well then seems to be
+    more certain than it is, so the interval has to reach further to the other side. How fast the standard
+    deviation changes with the score follows from the covariance of the second-order effect with the square
+    of the first-order one. The shift is that of an expansion of the studentized score (Hall 1992), limited so
+    that the value stays inside.
+
+    docs/design/scoring.md has the derivation, and a simulation of this and other ways.
     """
-    up, down = (np.asarray(side, dtype=np.float64).ravel() for side in (raised, lowered))
-    defined = np.isfinite(up) & np.isfinite(down)
-    if not _is_number(value) or np.count_nonzero(defined) < 2:
+    effects = _effects_of_weights(weighed, opposite)
+    if not _is_number(value) or effects is None:
         return NO_INTERVAL
-    up, down = up[defined], down[defined]
-    first = float(((up - down) / (2 * STEP)).var(ddof=1))
-    second = float(((up + down) / (2 * STEP**2)).var(ddof=1))
+    first, second = effects
+    (f, c), (_, s) = np.cov(first, second)
+    half_width = _NORMAL_QUANTILE * math.sqrt(max(f - s - 2 * c, s))
+    if half_width == 0:
+        return _around(value, 0.0)
+    # F is at least 2S, up to noise.
+    change = float(np.mean(first**2 * second)) / max(f, 2 * s) ** 1.5
+    shift = change * (_NORMAL_QUANTILE**2 + 1) / (2 * _NORMAL_QUANTILE)  # in half-widths
+    return _around(value + half_width * shift / (1 + abs(shift)), half_width)
+
+
+def interval_from_symmetric_reweighting(
+    value: float | None, raised: npt.ArrayLike, lowered: npt.ArrayLike
+) -> Interval:
+    """1.96 standard deviations to either side of the value: for score jobs of version 2.
+
+    Symmetric weights have no C (see above). The variance is then taken to be F - 2 S^2 / F, which is F where
+    a score has a slope, and S where it has none.
+    """
+    effects = _effects_of_weights(raised, lowered)
+    if not _is_number(value) or effects is None:
+        return NO_INTERVAL
+    first, second = (float(effect.var(ddof=1)) for effect in effects)
     variance = first - 2 * second**2 / first if 2 * second < first else second
     return _around(value, _NORMAL_QUANTILE * math.sqrt(variance))
 
@@ -192,6 +218,21 @@ def _entry(
     if low is not None and high is not None:
         low, high = NO_INTERVAL if is_point(low, high) else held_to_range(name, low, high)
     return ScoreEntry(name, value if math.isfinite(value) else None, low, high, detail)
+
+
+def _effects_of_weights(
+    weighed: npt.ArrayLike, opposite: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray] | None:
+    """The first-order and the second-order effect of each pair of weights, less their means.
+
+    None if there are fewer than two pairs.
+    """
+    pairs = np.array([np.asarray(side, dtype=np.float64).ravel() for side in (weighed, opposite)])
+    up, down = pairs[:, np.isfinite(pairs).all(axis=0)]
+    if len(up) < 2:
+        return None
+    first, second = (up - down) / (2 * STEP), (up + down) / (2 * STEP**2)
+    return first - first.mean(), second - second.mean()
 
 
 def _finite(values: npt.ArrayLike) -> FloatArray:

@@ -5,8 +5,8 @@ open_reader     for everyone else: queries, which do not block a running sweep
 migrate         upgrade an older database to this version
 
 Inside, store.py writes; reader.py and job_reader.py read. runs.py, plans.py, queue.py, results.py and
-deletion.py hold the statements of their transactions. merging.py and merging_runs.py bring the results of one
-database into another.
+deletion.py hold the statements of their transactions. merging.py, merging_runs.py and merging_studies.py
+bring the results of one database into another. studies.py reads human evaluation, and judging.py writes it.
 """
 
 from harness.store.errors import (

@@ -94,6 +94,16 @@ WHERE attempts.outcome = 'running' AND (jobs.state <> 'leased' OR attempts.numbe
 """,
     ),
     Invariant(
+        "every comparison that is answered has one answer that counts",
+        """
+SELECT judge_id, position FROM study_assignments WHERE state = 'answered' AND 1 <> (
+    SELECT count(*) FROM study_answers
+    WHERE study_answers.judge_id = study_assignments.judge_id
+      AND study_answers.position = study_assignments.position AND study_answers.undone_at IS NULL
+)
+""",
+    ),
+    Invariant(
         "every job that is done needs only jobs that are done",
         """
 SELECT jobs.id FROM jobs

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,17 @@ class Database:
         self.engine.dispose()
 
 
-def connect(url: URL, *, read_only: bool = False) -> Database:
-    """Create an engine; nothing is opened before the first transaction."""
+def connect(url: URL, *, read_only: bool = False, durable: bool = False) -> Database:
+    """Create an engine; nothing is opened before the first transaction.
+
+    What a durable engine has committed survives a crash of the machine, too, at the price of a slower commit.
+    """
     if url.get_backend_name() == "sqlite":
-        return Database(url, _sqlite_engine(url, read_only))
+        return Database(url, _sqlite_engine(url, read_only, durable))
     return Database(url, _postgresql_engine(url, read_only))
 
 
-def _sqlite_engine(url: URL, read_only: bool) -> Engine:
+def _sqlite_engine(url: URL, read_only: bool, durable: bool) -> Engine:
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
         least = ".".join(map(str, _LEAST_SQLITE))
         raise StoreUnavailableError(
@@ -87,7 +91,7 @@ def _sqlite_engine(url: URL, read_only: bool) -> Engine:
 
     def open_file() -> sqlite3.Connection:
         if not read_only:
-            return _open(path, "mode=rwc", _set_up_writer)
+            return _open(path, "mode=rwc", partial(_set_up_writer, durable=durable))
         try:
             return _open(path, "mode=ro", _set_up_reader)
         except sqlite3.OperationalError:
@@ -144,15 +148,16 @@ def _without_other_files(action: int, *_: str | None) -> int:
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
-def _set_up_writer(connection: sqlite3.Connection) -> None:
+def _set_up_writer(connection: sqlite3.Connection, durable: bool) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreUnavailableError(
             f"SQLite must be able to keep a write-ahead log beside the database; here its mode is {mode!r}. "
             "Put the database on a local disk."
         )
-    # A crash of the machine may lose the last commits, never part of one; a crash of a process loses none.
-    connection.execute("PRAGMA synchronous = NORMAL")
+    # With NORMAL, a crash of the machine may lose the last commits, never part of one; a crash of a process
+    # loses none.
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
 
 
 def _postgresql_engine(url: URL, read_only: bool) -> Engine:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, func, select, update
 from sqlalchemy.orm import aliased
 
 from harness.jobs import JobKind
-from harness.store import merging_runs
+from harness.store import merging_runs, merging_studies
 from harness.store.engine import Database
 from harness.store.hashing import result_hash
 from harness.store.plans import lock_plans
@@ -28,7 +28,7 @@ from harness.store.records import AttemptOutcome, JobState
 from harness.store.results import RESULT_TABLES
 from harness.store.statements import add_rows, find_keys
 from harness.store.store import Store
-from harness.store.tables import AttemptRow, JobNeedRow, JobRow, PrefixRow, PrefixSetRow, RunRow
+from harness.store.tables import AttemptRow, JobNeedRow, JobRow, PrefixRow, PrefixSetRow, RunRow, StudyRow
 
 # Called with the title and the size of each step; returns a function to call with the amount done.
 StepProgress = Callable[[str, int], Callable[[int], None]]
@@ -47,6 +47,8 @@ class MergeCounts:
     results: int = 0  # of jobs that were not done in the target
     present: int = 0  # jobs that were done in both, with equal results
     leased: int = 0  # jobs that a driver of the target is working on, left to it
+    studies: int = 0  # of human evaluation, new in the target
+    answers: int = 0  # of judges, new in the target
     differing: list[str] = field(default_factory=list)  # ids of jobs whose results differ
     unequal_parameters: list[str] = field(default_factory=list)  # that were resolved to other values
 
@@ -87,7 +89,16 @@ class _Merge:
                 lock_plans(connection)
                 merging_runs.add_run(self.source, connection, row, self.counts)
             step(number)
+        self._add_studies(progress)
         return self.counts
+
+    def _add_studies(self, progress: StepProgress) -> None:
+        studies = self.source.execute(select(StudyRow.__table__).order_by(StudyRow.created_at)).all()
+        step = progress("Studies", len(studies))
+        for number, row in enumerate(studies, start=1):
+            with self.target.writing() as connection:
+                merging_studies.add_study(self.source, connection, row, self.counts)
+            step(number)
 
     def _add_prefix_set(self, row: Row[Any]) -> None:
         find = select(PrefixSetRow.key).where(PrefixSetRow.id == row.id)

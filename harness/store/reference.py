@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql
 
 from harness.store import views
 from harness.store.queries import QUERIES
-from harness.store.tables import Base, numbers, queue, texts
+from harness.store.tables import Base, judging, numbers, queue, texts
 from harness.store.versions import SCHEMA_VERSION
 
 _DIALECT: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
@@ -68,9 +68,9 @@ def render() -> str:
 
 
 def _classes() -> dict[Table, type]:
-    """Tables and their classes: the queue, then texts, then numbers, each in the order of its module."""
+    """Tables and their classes: the queue, texts, numbers, human evaluation; then as in the modules."""
     classes = {mapper.local_table: mapper.class_ for mapper in Base.registry.mappers}
-    modules = [module.__name__ for module in (queue, texts, numbers)]
+    modules = [module.__name__ for module in (queue, texts, numbers, judging)]
     in_order = sorted(
         Base.metadata.tables.values(), key=lambda table: modules.index(classes[table].__module__)
     )

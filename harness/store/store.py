@@ -52,7 +52,12 @@ def open_store(address: Address, create: bool = True, retry: RetryPolicy | None 
 
     Anything that would keep a sweep from writing raises now, before any work: see harness.store.errors.
     """
-    database = _connect(address, create=create, read_only=False)
+    return Store(open_for_writing(address, create=create), retry or RetryPolicy())
+
+
+def open_for_writing(address: Address, *, create: bool, durable: bool = False) -> Database:
+    """A database whose tables have the version of this code."""
+    database = _connect(address, create=create, read_only=False, durable=durable)
     try:
         # A write transaction, so that a database that is not writable raises here.
         with database.writing() as connection:
@@ -63,7 +68,7 @@ def open_store(address: Address, create: bool = True, retry: RetryPolicy | None 
     except BaseException:
         database.close()
         raise
-    return Store(database, retry or RetryPolicy())
+    return database
 
 
 def open_reader(address: Address) -> Reader:
@@ -78,13 +83,13 @@ def open_reader(address: Address) -> Reader:
     return Reader(database)
 
 
-def _connect(address: Address, *, create: bool, read_only: bool) -> Database:
+def _connect(address: Address, *, create: bool, read_only: bool, durable: bool = False) -> Database:
     url = parse_address(address)
     if url.get_backend_name() == "sqlite":
         check_file(url, create=create)
         if not read_only:
             check_free_space(url)
-    return connect(url, read_only=read_only)
+    return connect(url, read_only=read_only, durable=durable)
 
 
 class Store(Reader):

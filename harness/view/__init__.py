@@ -17,6 +17,7 @@ texts.py       the same prefix under each method, token by token
 rejection.py   parameters against the share of human text that is rejected
 distribution.py  one distribution; model.py: the model behind it; answers.py: what it is asked
 ask.py         SQL
+judging/       a server of its own, for the people who judge a study
 
 A page asks `harness.api` and renders a template. It has no SQL and computes nothing that the API does not
 return. Nothing is fetched from other machines: the style sheet and the scripts in static/ are all that a page

@@ -38,7 +38,7 @@ def create_app(settings: ViewSettings) -> Starlette:
     """The application for one database."""
     routes = [route for page in PAGES for route in page.routes]
     app = Starlette(
-        routes=[*routes, Route("/static/{name}", _static)],
+        routes=[*routes, Route("/static/{name}", static_file)],
         middleware=[Middleware(Guard, settings=settings)],
         exception_handlers={BatError: on_error, HTTPException: on_http_error, Exception: on_error},
     )
@@ -47,7 +47,8 @@ def create_app(settings: ViewSettings) -> Starlette:
     return app
 
 
-async def _static(request: Request) -> Response:
+async def static_file(request: Request) -> Response:
+    """A style sheet or a script."""
     file = static_files().get(request.path_params["name"])
     if file is None:
         raise ViewError("there is no such file.", HTTPStatus.NOT_FOUND)

@@ -34,7 +34,7 @@ def sentence_of(error: Exception) -> str:
     """What to tell the visitor. Errors that we do not expect have a traceback in the terminal."""
     if isinstance(error, BatError):
         return _capitalized(str(error))
-    return f"An unexpected error: {type(error).__name__}. The terminal of bat-harness view shows where."
+    return f"An unexpected error: {type(error).__name__}. The terminal of bat-harness shows where."
 
 
 def problem_response(request: Request, error: Exception, *, is_stranger: bool = False) -> Response:
@@ -53,13 +53,18 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 async def on_http_error(request: Request, error: Exception) -> Response:
     """For addresses and methods that no page has."""
+    return problem_response(request, http_problem(request, error))
+
+
+def http_problem(request: Request, error: Exception) -> ViewError:
+    """What to say of an address or a method that no page has."""
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     if status is HTTPStatus.NOT_FOUND:
         sentence = f"there is no page at {request.url.path[:200]}."
     else:
         sentence = f"{status.phrase.lower()}: {request.method} {request.url.path[:200]}."
-    return problem_response(request, ViewError(sentence, status))
+    return ViewError(sentence, status)
 
 
 def wants_json(request: Request) -> bool:

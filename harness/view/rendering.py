@@ -29,6 +29,8 @@ _REPORT = "harness.report.formats"
 # tables and explains numbers; palette.css.j2 has the colours.
 _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "view.css": ((_REPORT, "palette.css.j2"), ("harness.view", "static/view.css")),
+    "judge.css": ((_REPORT, "palette.css.j2"), ("harness.view", "static/judge.css")),
+    "judge.js": (("harness.view", "static/judge.js"),),
     "page.js": ((_REPORT, "page.js"),),
     "view.js": (("harness.view", "static/view.js"),),
     "rejection.js": (("harness.view", "static/rejection.js"),),

@@ -82,7 +82,7 @@ class Guard:
         if host not in self._settings.host_names:
             raise ViewError(
                 f"the server must be asked by an address or a name of its own machine; got {host[:100]!r}. "
-                "Open the address that bat-harness view printed."
+                "Open the address that bat-harness printed."
             )
 
     def _check_token(self, request: Request) -> Response | None:

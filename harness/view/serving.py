@@ -1,12 +1,15 @@
-"""The web server around the application."""
+"""The web servers around the applications."""
 
 from __future__ import annotations
 
 import socket
 
 import uvicorn
+from starlette.applications import Starlette
 
 from harness.view.app import create_app
+from harness.view.judging import app as judging_app
+from harness.view.judging.settings import JudgeSettings
 from harness.view.live import Live
 from harness.view.settings import ViewSettings
 from harness.view.warming import warm_up
@@ -31,7 +34,17 @@ def make_server(settings: ViewSettings) -> Server:
     """A server that is not running yet. It prints errors only."""
     app = create_app(settings)
     warm_up(settings, app.state.memory)
-    config = uvicorn.Config(
+    return Server(quiet_config(app), app.state.live)
+
+
+def make_judge_server(settings: JudgeSettings) -> uvicorn.Server:
+    """The same for the judges of a study."""
+    return uvicorn.Server(quiet_config(judging_app.create_app(settings)))
+
+
+def quiet_config(app: Starlette) -> uvicorn.Config:
+    """How our servers run."""
+    return uvicorn.Config(
         app,
         log_level="error",
         access_log=False,
@@ -40,4 +53,3 @@ def make_server(settings: ViewSettings) -> Server:
         proxy_headers=False,
         ws="none",
     )
-    return Server(config, app.state.live)

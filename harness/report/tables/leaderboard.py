@@ -102,13 +102,13 @@ def _better(results: Sequence[Result]) -> set[tuple[int, int]]:
 
 
 def p_value(difference: Difference) -> float:
-    """Two-sided, for no difference: from the interval over prefixes, whose ends are 1.96 deviations away."""
+    """Two-sided, for no difference: from the interval over prefixes, 1.96 deviations around its middle."""
     from scipy.stats import norm
 
     main = difference.main
     if main is None or main.source not in OVER_PREFIXES or main.half_width == 0:
         return 1.0
-    return float(2 * norm.sf(1.96 * abs(difference.value) / main.half_width))
+    return float(2 * norm.sf(1.96 * abs(main.middle) / main.half_width))
 
 
 def holm(p_values: Mapping[tuple[int, int], float], level: float) -> set[tuple[int, int]]:

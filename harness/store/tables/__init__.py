@@ -1,6 +1,13 @@
 """The tables, one class each; docs/database.md is generated from them."""
 
 from harness.store.tables.base import Base, utc_now
+from harness.store.tables.judging import (
+    StudyAnswerRow,
+    StudyAssignmentRow,
+    StudyItemRow,
+    StudyJudgeRow,
+    StudyRow,
+)
 from harness.store.tables.numbers import FeatureRow, MeasurementRow, MeasurementThresholdRow, ScoreRow
 from harness.store.tables.queue import (
     AttemptRow,
@@ -39,6 +46,11 @@ __all__ = [
     "RunRow",
     "RunTagRow",
     "ScoreRow",
+    "StudyAnswerRow",
+    "StudyAssignmentRow",
+    "StudyItemRow",
+    "StudyJudgeRow",
+    "StudyRow",
     "TokenTraceRow",
     "utc_now",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -448,13 +449,18 @@ def test_a_parameter_is_chosen_by_the_score_and_direction_that_the_sweep_names(
     assert distances[closest.value] == min(distances.values())
 
 
+@pytest.mark.parametrize(("version", "of_today_alone"), [(None, {"mauve-star", "weighed"}), (2, {"weighed"})])
 def test_an_older_run_is_resumed_with_the_scores_of_today(
-    store: Store, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store,
+    corpus: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int | None,
+    of_today_alone: set[str],
 ) -> None:
     plan_of_today = ScoreGenerated.plan.__func__  # type: ignore[attr-defined]
 
     def older(cls: type[ScoreGenerated], *arguments: Any) -> ScoreGenerated:
-        return dataclasses.replace(plan_of_today(cls, *arguments), version=None)
+        return dataclasses.replace(plan_of_today(cls, *arguments), version=version)
 
     monkeypatch.setattr(ScoreGenerated, "plan", classmethod(older))
     driver = make_driver(store, tiny_sweep(corpus), LocalPool)
@@ -466,11 +472,13 @@ def test_an_older_run_is_resumed_with_the_scores_of_today(
     assert again.run().done == 2  # the scores of both methods
     specs = store.parsed_jobs(job.id for job in store.jobs(before)).values()
     versions = [spec.version for spec in specs if isinstance(spec, ScoreGenerated)]
-    assert sorted(versions, key=str) == [SCORE_VERSION, SCORE_VERSION, None, None]
-    names = {
-        spec.version: [score.name for score in store.scores([spec.id])]
+    assert Counter(versions) == {SCORE_VERSION: 2, version: 2}
+    stored = {
+        spec.version: {
+            name for score in store.scores([spec.id]) for name in (score.name, *(score.detail or {}))
+        }
         for spec in specs
         if isinstance(spec, ScoreGenerated)
     }
-    assert "mauve-star" in names[SCORE_VERSION]
-    assert "mauve-star" not in names[None]
+    assert of_today_alone <= stored[SCORE_VERSION]
+    assert not of_today_alone & stored[version]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -74,6 +75,25 @@ def test_other_resamplings_are_not_paired() -> None:
     assert ends(found.main) == pytest.approx((1 - reach, 1 + reach))
     shorter = [stored("length", 1.0, resampled=resampled[:2])]
     assert difference(one, shorter).main is None
+
+
+def test_scores_of_two_versions_are_compared_by_blocks() -> None:
+    """Their weights differ, although the numbers and seeds of the resamplings are the same."""
+    numbers = np.random.default_rng(9).normal(0.8, 0.01, size=(2, 20)).tolist()
+    today, before = (
+        [replace(score, detail={**(score.detail or {}), **dict(zip(keys, numbers, strict=True))})]
+        for score, keys in zip(
+            (stored("mauve", 0.8, left_out=numbers[0]), stored("mauve", 0.7, left_out=numbers[1])),
+            (("weighed", "opposite"), ("raised", "lowered")),
+            strict=True,
+        )
+    )
+    for one in (today, before):
+        assert difference(one, one).interval(Source.REWEIGHTED) is not None
+    found = difference(today, before)
+    assert found.paired
+    assert found.main is not None
+    assert found.main.source is Source.BLOCKS
 
 
 def test_seeds_are_paired_only_where_there_are_as_many() -> None:

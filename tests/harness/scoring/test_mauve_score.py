@@ -17,7 +17,7 @@ from harness.config.experiment import Mauve
 from harness.scoring import mauve_score, mauve_text
 from harness.scoring.clustering import FeatureArray, cluster
 from harness.scoring.mauve_score import ClusterScore, cluster_scores, mauve_alone
-from harness.scoring.resampling import STEP, FloatArray, IntArray, Resampling
+from harness.scoring.resampling import FloatArray, IntArray, Resampling
 
 SETTINGS: dict[str, Any] = {**Mauve().model_dump(), "kmeans_seeds": (25, 4)}
 
@@ -182,22 +182,26 @@ Several = tuple[FeatureArray, FeatureArray, IntArray, IntArray]
 def test_older_jobs_repeat_the_texts_of_a_prefix_that_is_drawn_again(several: Several) -> None:
     resampling = Resampling(60, 120, seed=3)
     found = mauve_alone(*several, SETTINGS, resampling)
-    assert found.resampled.shape == (120,)
+    assert list(found.behind) == ["left_out", "resampled"]
+    resampled = found.behind["resampled"]
+    assert resampled.shape == (120,)
     weights = np.concatenate(list(resampling.draws()))
-    np.testing.assert_allclose(found.resampled, by_hand(several, weights), rtol=0, atol=1e-12)
-    assert found.resampled.std() > 0.001
-    assert found.raised.shape == found.lowered.shape == (0,)
+    np.testing.assert_allclose(resampled, by_hand(several, weights), rtol=0, atol=1e-12)
+    assert resampled.std() > 0.001
 
 
-def test_a_text_counts_as_much_as_its_reweighted_prefix(several: Several) -> None:
+@pytest.mark.parametrize(
+    ("symmetric", "keys"), [(False, ["weighed", "opposite"]), (True, ["raised", "lowered"])]
+)
+def test_a_text_counts_as_much_as_its_reweighted_prefix(
+    several: Several, symmetric: bool, keys: list[str]
+) -> None:
     resampling = Resampling(60, 30, seed=3)
-    [(up, down)] = resampling.reweightings()
-    assert set(np.unique(up)) == {1 - STEP, 1 + STEP}
-    assert (up + down == 2).all()
-    found = by_name(cluster_scores(*several, SETTINGS, resampling))["mauve"]
-    np.testing.assert_allclose(found.raised, by_hand(several, up), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.lowered, by_hand(several, down), rtol=0, atol=1e-12)
-    assert found.resampled.shape == (0,)
+    [pair] = resampling.reweightings(symmetric=symmetric)
+    found = by_name(cluster_scores(*several, SETTINGS, resampling, symmetric=symmetric))["mauve"]
+    assert list(found.behind) == ["left_out", *keys]
+    for key, weights in zip(keys, pair, strict=True):
+        np.testing.assert_allclose(found.behind[key], by_hand(several, weights), rtol=0, atol=1e-12)
 
 
 def test_a_block_left_out_takes_its_texts_with_it(several: Several) -> None:
@@ -207,16 +211,16 @@ def test_a_block_left_out_takes_its_texts_with_it(several: Several) -> None:
         mauve_alone(*several, SETTINGS, resampling),
     ):
         expected = by_hand(several, resampling.left_out())
-        np.testing.assert_allclose(found.left_out, expected, rtol=0, atol=1e-12)
-        assert found.resampled.shape == found.raised.shape == (0,)
+        np.testing.assert_allclose(found.behind["left_out"], expected, rtol=0, atol=1e-12)
+        assert list(found.behind) == ["left_out"]
 
 
 def test_a_block_that_is_all_there_is_leaves_no_value() -> None:
     places = np.zeros(12, dtype=np.int64)
     arguments = (draw(12, 4, 0), draw(12, 4, 1), places, places, SETTINGS, Resampling(1, 4))
     for found in cluster_scores(*arguments):
-        assert found.raised.shape == found.lowered.shape == (0,)
-        assert np.isnan(found.left_out).tolist() == [True]
+        assert list(found.behind) == ["left_out"]
+        assert np.isnan(found.behind["left_out"]).tolist() == [True]
 
 
 def test_nothing_is_written_past_python(capfd: pytest.CaptureFixture[str]) -> None:

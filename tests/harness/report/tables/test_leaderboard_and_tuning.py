@@ -42,6 +42,7 @@ def test_holm_stops_at_the_first_that_is_not_shown() -> None:
 def test_p_values_are_those_of_the_interval() -> None:
     interval = Interval(Source.REWEIGHTED, 0.0, 0.2, 100)
     assert p_value(Difference(0.1, (interval,))) == pytest.approx(0.05, abs=1e-4)
+    assert p_value(Difference(0.15, (interval,))) == pytest.approx(0.05, abs=1e-4)  # not in the middle
     assert p_value(Difference(0.1)) == 1
     # Other clusters or seeds say nothing about other prefixes.
     assert p_value(Difference(0.1, (replace(interval, source=Source.KMEANS),))) == 1
