@@ -66,11 +66,11 @@ class StudyDesign:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InvalidInputError(f"{name} of a study must be at least {least}; got {value}.")
-        for name in ("check_rate", "repeat_rate"):
-            value = getattr(self, name)
+        for what, value in (("attention checks", self.check_rate), ("repetitions", self.repeat_rate)):
             if not 0 <= value <= 0.5:
                 raise InvalidInputError(
-                    f"{name} of a study must lie in [0, 0.5]; got {value}. Use a share such as 0.1."
+                    f"the share of {what} in a study must lie in [0, 0.5]; got {value}. Use a share such as "
+                    "0.1."
                 )
         if not self.instructions.strip():
             raise InvalidInputError(

@@ -32,8 +32,11 @@ def pairs_of_file(
     """
     if not pairs:
         raise InvalidInputError("a study must compare at least one pair of columns, such as --pair eta:topp.")
-    sides = [split_sides(text)[0] for text in pairs]
-    if any(len(split_sides(text)) > 1 for text in pairs):
+    splits = [
+        split_sides(text, what="a pair must be two columns or labels", example="eta:topp") for text in pairs
+    ]
+    sides = [ways[0] for ways in splits]
+    if any(len(ways) > 1 for ways in splits):
         raise InvalidInputError(
             f"a pair must be two columns or labels without colons; got {', '.join(pairs)}. Give columns "
             "labels with --method LABEL=COLUMN."

@@ -59,10 +59,11 @@ class Sides:
 
     def pair(self, text: str) -> tuple[Side, Side]:
         """The two settings of `A:B`; raises unless they are known and continue the same prefixes."""
-        for first, second in split_sides(text):  # names may contain colons
+        splits = split_sides(text, what="a pair must be two settings", example="ba-eta:eta")
+        for first, second in splits:  # names may contain colons
             if self._called(first) and self._called(second):
                 return self._matching(first, second)
-        for name in split_sides(text)[0]:
+        for name in splits[0]:
             if not self._called(name):
                 raise self._unknown(name)
         raise self._unknown(text)
@@ -84,6 +85,10 @@ class Sides:
             for right in self._called(second)
             if left.where == right.where and left.label != right.label
         ]
+        if {left.label for left in self._called(first)} == {right.label for right in self._called(second)}:
+            raise InvalidInputError(
+                f"a pair must be two different settings; {first}:{second} has the same on both sides."
+            )
         if not pairs:
             stages = [
                 " and ".join(sorted({each.stage for each in self._called(name)})) for name in (first, second)

@@ -18,6 +18,10 @@ _CAPTION = (
     "Shares of all votes, with 95% intervals resampled over prefixes and judges together. The sign test is "
     "exact and two-sided; each prefix counts for the setting with more of its votes."
 )
+_NOBODY_LEFT = (
+    "All judges who voted are in this table, so nobody is left: the other tables count everyone, and what "
+    "they show cannot be trusted."
+)
 
 
 def study_tables(results: StudyResults, suffix: str = "") -> list[Table]:
@@ -146,6 +150,7 @@ def _excluded(results: StudyResults, suffix: str) -> Table:
             Row(each.judge, (Cell(str(each.answers), float(each.answers)), Cell(each.reason)))
             for each in results.excluded
         ),
+        notes=() if results.outcome else (_NOBODY_LEFT,),
     )
 
 

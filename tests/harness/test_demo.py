@@ -51,8 +51,9 @@ def test_it_runs_the_demo_and_reports_with_the_model(
     [(_, (sweep,), ran), (_, reported, options)] = calls
     assert load_config(sweep).config.name == "demo"
     assert ran == {"db": "sqlite:///demo.db"}
-    assert reported == (Path("demo-report"), ["demo"])
-    assert options == {"db": "sqlite:///demo.db", "with_model": True, "force": False}
+    assert reported == (["demo"],)
+    where = {"db": "sqlite:///demo.db", "output": Path("demo-report")}
+    assert options == {**where, "with_model": True, "force": False}
 
 
 def test_a_smaller_demo_from_beginning_to_end(
@@ -85,7 +86,8 @@ def test_its_own_report_is_replaced_and_other_files_are_not(
     assert calls == []  # before ten minutes of work
     (tmp_path / "out" / "report.html").write_text("an earlier report")
     run_command(capsys, *arguments)
-    assert calls[-1][2] == {"db": str(tmp_path / "my.db"), "with_model": True, "force": True}
+    where = {"db": str(tmp_path / "my.db"), "output": tmp_path / "out"}
+    assert calls[-1][2] == {**where, "with_model": True, "force": True}
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(

@@ -49,7 +49,9 @@ def compare_sides(results: Results, first: str, second: str) -> Comparison:
     return Comparison(first, second, tuple(_pairs(results, (first, second), found)))
 
 
-def split_sides(text: str) -> list[tuple[str, str]]:
+def split_sides(
+    text: str, *, what: str = "a comparison must be two settings or runs", example: str = _EXAMPLES
+) -> list[tuple[str, str]]:
     """The ways to read a text as two sides."""
     parts = text.split(":")
     splits = [
@@ -57,10 +59,7 @@ def split_sides(text: str) -> list[tuple[str, str]]:
     ]
     usable = [split for split in splits if all(split)]
     if not usable:
-        raise InvalidInputError(
-            f"a comparison must be two settings or runs with a colon between them, such as {_EXAMPLES}; "
-            f"got {text!r}."
-        )
+        raise InvalidInputError(f"{what} with a colon between them, such as {example}; got {text!r}.")
     return usable
 
 

@@ -29,7 +29,7 @@ from harness.view.rendering import render_page
 from harness.view.requests import read_form
 
 MOST_REMARK = 2000  # letters
-_LARGEST_FORM = 16 * 1024
+_LARGEST_FORM = 32 * 1024  # a letter of a remark is sent as up to nine
 _MOST_SECONDS = 24 * 3600.0
 _MOST_PARAMETER = 100  # letters of a platform's parameter
 _CHOICES = {"1": Answer.FIRST, "2": Answer.SECOND, "0": Answer.TIE}  # as the texts are shown
@@ -161,7 +161,8 @@ def _store_answer(room: Room, judge: Judge, form: Mapping[str, str]) -> None:
         raise ViewError(
             f"an answer must be 1, 2 or 0; got {form.get('choice', '')[:20]!r}. Choose one of them."
         )
-    remark = form.get("remark", "").strip()
+    # Forms send line breaks as two letters; the page counts them as one.
+    remark = form.get("remark", "").replace("\r\n", "\n").strip()
     if len(remark) > MOST_REMARK:
         raise ViewError(
             f"a remark must have at most {MOST_REMARK:,} letters; this one has {len(remark):,}. Shorten it, "

@@ -82,6 +82,9 @@ def test_a_study_is_made_judged_and_reported(db: str, capsys: pytest.CaptureFixt
     assert "All settings together" in said  # three settings
     tables = json.loads(run_command(capsys, "judge", "report", "first", "--db", db, "--json"))
     assert tables[0]["rows"][0]["cells"][0]["jobs"]
+    assert "nobody is left" not in said
+    strict = run_command(capsys, "judge", "report", "first", "--db", db, "--max-speed", "1")
+    assert "so nobody is left: the other tables count everyone" in " ".join(strict.split())
     with open_reader(db) as reader:
         assert all(finding.violations == 0 for finding in check_database(reader))
 
@@ -147,7 +150,9 @@ def test_bad_input_is_one_sentence(db: str, tmp_path: Path, capsys: pytest.Captu
     said = make(capsys, db, "--pair", "ba-etta:eta", code=1)
     assert "got 'ba-etta'. Settings: eta=0.01, ba-eta=0.05 (c=20), nucleus=0.9, human." in said
     assert "Did you mean 'ba-eta'?" in said
-    assert "two settings or runs with a colon" in make(capsys, db, "--pair", "eta", code=1)
+    assert "a pair must be two settings with a colon" in make(capsys, db, "--pair", "eta", code=1)
+    for pair in ("eta:eta", "human:human"):
+        assert f"{pair} has the same on both sides" in make(capsys, db, "--pair", pair, code=1)
     assert "lie in [0, 0.5]; got 0.9" in make(capsys, db, "--pair", "ba-eta:eta", "--checks", "0.9", code=1)
     missing = str(tmp_path / "none.txt")
     assert "No such file" in make(capsys, db, "--pair", "ba-eta:eta", "--instructions", missing, code=1)

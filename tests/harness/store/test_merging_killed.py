@@ -87,4 +87,4 @@ def test_the_next_merge_completes_one_that_was_killed(tmp_path: Path) -> None:
             assert content(store) == expected, f"killed before statement {killed_at}"
         with open_reader(source) as reader:
             assert content(reader) == given  # type: ignore[arg-type]
-    assert runs_seen == {1, 2}  # some were killed before a run of the source was there, some after
+    assert runs_seen == {1, 2, 3}  # killed before, between and after the two runs of the source

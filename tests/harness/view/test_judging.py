@@ -15,6 +15,7 @@ from harness.judge.design import StudyDesign
 from harness.store.judging import open_studies
 from harness.store.study_records import Judge
 from harness.view.judging.app import create_app
+from harness.view.judging.pages import MOST_REMARK
 from harness.view.judging.settings import JudgeSettings
 from tests.harness.judge.runs import HTML, judged_run
 
@@ -85,7 +86,7 @@ def test_only_answers_to_leased_items_are_taken(db: str, site: TestClient, judge
         ({"position": "-1"}, "of an answer must be a whole number; got '-1'"),
         ({"choice": "3"}, "must be 1, 2 or 0; got '3'"),
         ({"remark": "x" * 3000}, "at most 2,000 letters; this one has 3,000"),
-        ({"remark": "x" * 20_000}, "at most 16 KB"),
+        ({"remark": "x" * 40_000}, "at most 32 KB"),
     ):
         reply = site.post(f"{link}/answer", data=given | {"choice": "1"} | changes, headers=headers)
         assert reply.status_code >= 400
@@ -97,6 +98,20 @@ def test_only_answers_to_leased_items_are_taken(db: str, site: TestClient, judge
     again = site.post(f"{link}/answer", data=given | {"choice": "1"}, headers=headers)
     assert again.json() == {"stored": True}
     assert answers(db) == 4
+
+
+@pytest.mark.parametrize("letter", ["x", "\u4e2d", "\u00e9", "\r\n"])
+def test_a_remark_may_be_as_long_as_the_page_lets_it_be(
+    db: str, site: TestClient, judges: list[Judge], letter: str
+) -> None:
+    link = f"/j/{judges[0].token}"
+    site.post(f"{link}/consent")
+    remark = f"x{letter * (MOST_REMARK - 2)}x"
+    answer = fields(site.get(link).text) | {"choice": "1", "remark": remark}
+    assert site.post(f"{link}/answer", data=answer).status_code == 303
+    with open_studies(db) as store:
+        (stored,) = store.answers(store.get_study("first").id)
+    assert stored.remark == remark.replace("\r\n", "\n")
 
 
 def test_a_judge_s_link_leads_nowhere_else(site: TestClient, judges: list[Judge]) -> None:
