@@ -21,6 +21,7 @@ WORKERS = BAT | {
     "huggingface_hub",
     "pandas",
     "pyarrow",
+    "pydantic",
     "ray",
     "safetensors",
     "tokenizers",

@@ -18,7 +18,7 @@ from harness.jobs import Generate
 from harness.planning.materials import Materials
 from harness.planning.planner import make_plan
 from harness.report.provenance import _Seen
-from harness.store import JobState
+from harness.store import JobState, open_reader
 from tests.harness.config.sweeps import changed, complaint
 from tests.harness.driver.sweeps import tiny_sweep, write_corpus
 from tests.harness.jobs import specs
@@ -165,8 +165,13 @@ def test_the_command_line_says_it_in_one_sentence(
         *("stages=[{name: compare, split: test}]", "methods=[{rule: eta, parameter: 0.1}]"),
     )
     arguments = [part for each in overrides for part in ("--set", each)]
-    said = run_command(capsys, "plan", str(CONFIGS / "smoke.yaml"), *arguments, code=1)
-    assert " ".join(said.split()).endswith(
-        "generation.engine: vllm needs vLLM, which is not installed in this environment. "
-        "Run: python -m pip install vllm, or set generation.engine: transformers."
-    )
+    database = f"sqlite:///{tmp_path / 'results.db'}"
+    for command in (("plan",), ("run", "--db", database)):  # the latter without starting Ray
+        said = run_command(capsys, *command, str(CONFIGS / "smoke.yaml"), *arguments, code=1)
+        assert " ".join(said.split()).endswith(
+            "generation.engine: vllm needs vLLM, which is not installed in this environment. "
+            "Run: python -m pip install vllm, or set generation.engine: transformers."
+        )
+    assert "Starting Ray" not in said
+    with open_reader(database) as reader:
+        assert list(reader.runs()) == []

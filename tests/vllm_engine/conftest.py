@@ -1,4 +1,8 @@
-"""A small model that vLLM can run, and the engine itself. Everything here is skipped without vLLM."""
+"""A small model that vLLM can run, and a worker that runs it. Everything here is skipped without vLLM.
+
+An engine takes 10 seconds to start, and two in one process would share what vLLM keeps for the process. So
+all tests share one worker, which holds one engine at a time, and keeps it while tests ask for the same.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import pytest
 from tests.vllm_engine.engines import SMALL, engine_request
 from workers import models
 from workers.models import LanguageModel
+from workers.requests import Worker
 
 if TYPE_CHECKING:
     from workers.vllm_plugin.engine import Engine
@@ -36,11 +41,21 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
     return models.load(str(folder), "cpu")
 
 
-@pytest.fixture(scope="module")
-def engine(small: LanguageModel) -> Iterator[Engine]:
-    """vLLM with the small model, four texts at a time."""
-    from workers.vllm_plugin.engine import Engine
+@pytest.fixture(scope="session")
+def worker() -> Iterator[Worker]:
+    """What all engines are loaded by."""
+    worker = Worker("cpu")
+    yield worker
+    worker._free()
 
-    opened = Engine(engine_request(small.info.name), "cpu")
-    yield opened
-    opened.close()
+
+@pytest.fixture
+def engine(worker: Worker, small: LanguageModel) -> Engine:
+    """vLLM with the small model, four texts at a time."""
+    return worker.load_engine(engine_request(small.info.name))
+
+
+@pytest.fixture
+def demo_engine(worker: Worker) -> Engine:
+    """vLLM with the demo model."""
+    return worker.load_engine(engine_request("smollm2-135m", 12))

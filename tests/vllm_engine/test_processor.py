@@ -6,6 +6,8 @@ between two tokens to show the difference between vLLM's logits and transformers
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,7 @@ from vllm.exceptions import VLLMValidationError
 from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
 
 import bat
+from bat.errors import InvalidInputError
 from tests.vllm_engine.engines import CONSTRAINTS, logits_along, prompts_of, tokens_chosen
 from workers.models import LanguageModel
 from workers.plugin import RuleSampler
@@ -72,7 +75,9 @@ def test_a_prompt_draws_what_it_draws_in_transformers(engine: Engine, small: Lan
     assert tokens == output[0, ids.shape[1] :].tolist()
 
 
-def test_what_cannot_be_sampled_is_an_answer_and_the_engine_goes_on(engine: Engine) -> None:
+def test_what_cannot_be_sampled_is_an_answer_and_the_engine_goes_on(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
     [prompt] = prompts_of(1)
     before = written(engine, [prompt], [rule_params("eta=0.01", 0)])
     for wrong, sentence in (
@@ -83,8 +88,13 @@ def test_what_cannot_be_sampled_is_an_answer_and_the_engine_goes_on(engine: Engi
         with pytest.raises(VLLMValidationError, match=sentence):
             written(engine, [prompt], [wrong])
     # More constraints than the model has dimensions show only when its files are read.
-    [ended] = written(engine, [prompt], [rule_params("ba-eta=0.05", 0, bat_constraints=500)])
-    assert set(ended) == {0}  # no token ends a text that ignores the end
+    params = rule_params("ba-eta=0.05", 0, bat_constraints=500)
+    [endless] = written(engine, [prompt], [params])
+    assert len(endless) == 8  # as it asks to ignore the token that ends texts
+    params.ignore_eos = False
+    [ended] = written(engine, [prompt], [params])
+    assert ended == endless[:1] == list(engine.info.end_tokens)
+    assert caplog.text.count("A text under ba-eta=0.05 ends at step 0") == 2
     assert written(engine, [prompt], [rule_params("eta=0.01", 0)]) == before
 
 
@@ -195,6 +205,18 @@ def test_bases_can_be_prepared_when_the_engine_starts(
     monkeypatch.setattr(ModelBases, "__call__", lambda self, constraints: asked.append(constraints))
     RuleProcessor(made_config(small, bat_constraints=[4, CONSTRAINTS]), torch.device("cpu"), False)
     assert asked == [4, CONSTRAINTS]
+    with pytest.raises(InvalidInputError, match=r"must be a list of integers such as \[20\]; got 20"):
+        RuleProcessor(made_config(small, bat_constraints=20), torch.device("cpu"), False)
+
+
+def test_a_vllm_without_the_second_runner_takes_the_plug_in() -> None:
+    script = (
+        "import sys; sys.modules['vllm.v1.worker.gpu.sample.logits_processor.interface'] = None; "
+        "from workers.vllm_plugin.processor import BatchInterface, RuleProcessor; "
+        "print(issubclass(RuleProcessor, BatchInterface))"
+    )
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "True"
 
 
 def test_vllm_finds_the_plug_in_by_itself() -> None:

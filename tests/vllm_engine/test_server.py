@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -17,11 +18,12 @@ import openai
 import pytest
 
 import bat
+from tests.vllm_engine import guide
 from tests.vllm_engine.engines import CONSTRAINTS, prompts_of, tokens_chosen
 from workers.models import LanguageModel
 from workers.prompts import prompt_name
 
-_SECONDS_TO_START = 480  # 30 on idle cores
+_SECONDS_TO_START = 1800  # 30 on idle cores: only a server that hangs takes so long
 _NO_NETWORK = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
@@ -36,6 +38,8 @@ def client(small: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> It
         *("--model", small.info.name, "--served-model-name", "small"),
         *("--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"),
         *("--max-num-seqs", "4"),
+        *shlex.split(guide.SERVE)[1:],
+        *shlex.split(guide.PREPARE),
     ]
     log = tmp_path_factory.mktemp("server") / "log.txt"
     environment = {**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", **_NO_NETWORK}
@@ -48,7 +52,7 @@ def client(small: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> It
             yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0)
         finally:
             server.terminate()
-            server.wait(60)
+            server.wait(600)
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -68,7 +72,7 @@ def complete(client: openai.OpenAI, prompt: list[int], xargs: dict[str, Any], **
         prompt=prompt,
         max_tokens=8,
         extra_body={"vllm_xargs": xargs, "return_token_ids": True, "ignore_eos": True},
-        timeout=120,
+        timeout=600,
         **options,
     )
     tokens: list[int] = answer.choices[0].model_extra["token_ids"]  # type: ignore[index]
@@ -92,3 +96,9 @@ def test_what_does_not_go_with_a_rule_is_a_bad_request(client: openai.OpenAI) ->
     with pytest.raises(openai.BadRequestError, match="Did you mean 'eta'"):
         complete(client, ids, {"bat_rule": "etta=0.01"})
     assert len(complete(client, ids, rule)) == 8
+
+
+def test_the_example_of_the_guide(client: openai.OpenAI) -> None:
+    """With the address and the model of this server."""
+    example = guide.CLIENT.replace("http://127.0.0.1:8000/v1", str(client.base_url))
+    assert guide.printed_by(example.replace(guide.MODEL, "small")).strip()

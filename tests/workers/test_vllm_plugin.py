@@ -73,7 +73,7 @@ class TestParameters:
         [
             ({"bat_rule": "ba-etta=0.1"}, "ba-eta"),
             ({"bat_rule": "ba-eta=7"}, "7"),
-            ({"bat_rule": 0.1}, "bat_rule must be a string"),
+            ({"bat_rule": 0.1}, "bat_rule must be a string; got 0.1."),
             ({"bat_rule": "eta=0.1", "bat_sead": 1}, "Did you mean 'bat_seed'"),
             ({"bat_seed": 1}, "bat_rule must say which rule"),
             ({"bat_rule": "eta=0.1", "bat_seed": "x"}, "seed must be an integer"),
@@ -146,7 +146,7 @@ class TestChoosing:
             ]
             Chooser(lambda _: basis).choose(logits, rows)
             chosen = {
-                order[row.place]: logits[row.place].isfinite().nonzero().flatten().tolist() for row in rows
+                order[row.index]: logits[row.index].isfinite().nonzero().flatten().tolist() for row in rows
             }
             assert [chosen[index] for index in (0, 2, 3, 4)] == [[token] for token in expected]
             assert torch.equal(logits[order.index(1)], seen[1])
@@ -242,3 +242,17 @@ def test_a_basis_is_read_from_the_models_files_once(tmp_path: Path, monkeypatch:
     np.testing.assert_array_equal(bases(4).rows, first.rows)
     assert bases(4) is bases(4)
     assert bases(0).rows.tolist() == [[1.0] * 300]  # a plain rule asks for no weight
+
+
+def test_a_model_that_has_no_basis_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token of every text asks again."""
+    fake = models.load("fake:v=300,d=8")
+    loads: list[object] = []
+    monkeypatch.setattr(models, "load", lambda *arguments: loads.append(arguments) or fake)
+    monkeypatch.setattr(models, "find_source", lambda name, revision: (name, "a commit"))
+    bases = ModelBases("someone/model", None, "float32", 300)
+    for _ in range(3):
+        with pytest.raises(InvalidInputError, match="constraints must be at most the rank"):
+            bases(99)
+    assert len(loads) == 1
+    assert bases(4).constraints == 4

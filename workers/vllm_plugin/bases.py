@@ -16,24 +16,34 @@ import numpy as np
 from filelock import FileLock
 
 from bat.basis import Basis
+from bat.errors import BatError
 from workers import models
 from workers.assets import cache_folder
 from workers.local_files import find_model_files, find_signature
 
 
 class ModelBases:
-    """Finds the basis of a model by its number of constraints; each is prepared at its first use."""
+    """Finds the basis of a model by its number of constraints; each is prepared at its first use.
+
+    What cannot be prepared is not tried again: every token of every text would read the whole model.
+    """
 
     def __init__(self, name: str, revision: str | None, dtype: str, vocabulary_size: int) -> None:
         self.name, self.revision, self.dtype = name, revision, dtype
         self.vocabulary_size = vocabulary_size
-        self._found: dict[int, Basis] = {}
+        self._known: dict[int, Basis | BatError] = {}
 
     def __call__(self, constraints: int) -> Basis:
-        """The basis, from memory, from the cache or from the model's files."""
-        if constraints not in self._found:
-            self._found[constraints] = self._find(constraints)
-        return self._found[constraints]
+        """The basis, from memory, from the cache or from the model's files; BatError if it has none."""
+        if constraints not in self._known:
+            try:
+                self._known[constraints] = self._find(constraints)
+            except BatError as error:
+                self._known[constraints] = error
+        known = self._known[constraints]
+        if isinstance(known, BatError):
+            raise known.with_traceback(None)
+        return known
 
     def _find(self, constraints: int) -> Basis:
         if constraints == 0:  # what plain rules take: it depends on no weight

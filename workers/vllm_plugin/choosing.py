@@ -1,8 +1,8 @@
 """Tokens for the rows of a batch that have a rule.
 
 Rows with the same rule and settings are sampled together. The token of a row depends on its logits and the
-address of its random numbers alone, so it does not matter which rows are beside it, nor where in the batch it
-is. Whoever samples afterwards finds a single finite logit in the row.
+address of its random numbers alone: not on the other rows of the batch, nor on its index there. Whoever
+samples afterwards finds a single finite logit in the row.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ class Recipe(NamedTuple):
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class RuleRequest:
     """A request with a rule, as long as it is in the batch."""
 
@@ -69,7 +70,7 @@ class RuleRequest:
 class Row(NamedTuple):
     """A row of logits."""
 
-    place: int  # its index in the batch
+    index: int  # in the batch
     step: int  # the number of tokens that the text has already
     request: RuleRequest
 
@@ -79,6 +80,7 @@ class Chooser:
 
     def __init__(self, basis: Callable[[int], Basis], threads: int | None = None) -> None:
         self._basis, self._threads = basis, threads
+        self._failed: WeakSet[RuleRequest] = WeakSet()  # a request may ignore the token that ends its text
 
     def choose(self, logits: torch.Tensor, rows: Sequence[Row]) -> None:
         """Leave the token chosen as the only finite logit in each of these rows of `logits` [B, v].
@@ -101,10 +103,12 @@ class Chooser:
                     self._choose_together(logits, [row])
                 return
             [row] = group
-            _log.error("A text under %s ends at step %d: %s", row.request.recipe.rule, row.step, error)
-            recording.fail(row.request.parameters.trace, str(error))
+            if row.request not in self._failed:
+                self._failed.add(row.request)
+                _log.error("A text under %s ends at step %d: %s", row.request.recipe.rule, row.step, error)
+                recording.fail(row.request.parameters.trace, str(error))
             tokens = [row.request.end_token]
-        _leave_only(logits, [row.place for row in group], tokens)
+        _leave_only(logits, [row.index for row in group], tokens)
 
     def _sample(self, logits: torch.Tensor, group: list[Row]) -> list[int]:
         recipe, settings = group[0].request.recipe, group[0].request.parameters.settings
@@ -112,7 +116,7 @@ class Chooser:
             raise InvalidInputError(recipe.problem)
         steps = np.array([row.step for row in group])
         words = np.concatenate([row.request.words for row in group])
-        indices = [row.place for row in group]
+        indices = [row.index for row in group]
         samples = sample(
             self._basis(recipe.constraints),
             logits if indices == list(range(len(logits))) else logits[indices],
@@ -125,7 +129,8 @@ class Chooser:
             threads=self._threads,
         )
         if recipe.is_recorded:
-            recording.add([row.request.parameters.trace or 0 for row in group], steps, samples)
+            traces = [trace for row in group if (trace := row.request.parameters.trace) is not None]
+            recording.add(traces, steps, samples)
         chosen: list[int] = samples.tokens.tolist()
         return chosen
 

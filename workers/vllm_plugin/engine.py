@@ -45,9 +45,7 @@ class Engine:
         _check_version(request.version)
         # In a process of its own, the order in which requests arrive would vary, and so would batches.
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-        from vllm import LLM
-
-        _check_options(request.options)
+        check_options(request.options)
         let_modules_be_scanned()
         info, self.tokenizer = load_card(model.name, model.dtype, model.revision)
         self.info: ModelInfo = replace(info, device=device)
@@ -58,14 +56,7 @@ class Engine:
             "enable_prefix_caching": False,  # whether a prefix was met before must not matter
             **request.options,
         }
-        self.llm: LLM | None = LLM(
-            model=source,
-            revision=commit,
-            generation_config="vllm",  # not the model's own defaults, such as a temperature
-            worker_extension_cls=_TRACES,
-            disable_log_stats=True,
-            **options,
-        )
+        self.llm: LLM | None = _start(model.name, model=source, revision=commit, **options)
 
     def generate(self, prefixes: Sequence[Opening], settings: GenerationSettings) -> list[Generation]:
         """Continue every prefix, in the order given."""
@@ -148,7 +139,8 @@ def _check_version(version: str) -> None:
         )
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise if vLLM has no option of one of these names."""
     from vllm.engine.arg_utils import EngineArgs
 
     known = [field.name for field in fields(EngineArgs)]
@@ -158,6 +150,28 @@ def _check_options(options: Mapping[str, Any]) -> None:
                 f"generation.engine_options must be options of vllm.LLM; got {name!r}."
                 f"{did_you_mean(name, known)}"
             )
+
+
+def _start(name: str, **options: Any) -> LLM:
+    """Start vLLM, or say in one sentence why it does not start with these options."""
+    from pydantic import ValidationError
+    from vllm import LLM
+
+    try:
+        return LLM(
+            generation_config="vllm",  # not the model's own defaults, such as a temperature
+            worker_extension_cls=_TRACES,
+            disable_log_stats=True,
+            **options,
+        )
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+        if isinstance(error, ValidationError):  # without the lines that pydantic adds
+            first = error.errors()[0]
+            problem = " ".join([".".join(map(str, first["loc"])), first["msg"]]).strip()
+        raise EngineError(
+            f"vLLM does not start with {name}: {problem} Check generation.engine_options."
+        ) from error
 
 
 def _check_same(prefix_id: str, trace: Trace, written: list[int]) -> None:

@@ -1,6 +1,6 @@
-"""What a request of vLLM says about its rule, in `SamplingParams.extra_args`, and what does not go with it.
+"""What a request asks of its rule, in `SamplingParams.extra_args`, and what cannot be combined with a rule.
 
-bat_rule            the rule, such as "ba-eta=0.02"; a request without it is none of our business
+bat_rule            the rule, such as "ba-eta=0.02"; a request without it is left alone
 bat_seed, bat_run, bat_prefix, bat_sample
                     the address of the random numbers; the prefix is named by the prompt's tokens by default
 bat_constraints, bat_max_tries, bat_fallback, bat_solver
@@ -34,14 +34,15 @@ _NAMES = (
 # What must stay as vLLM has it by default, and the advice if it does not. Temperature and truncation are the
 # rule's own. Penalties come after the rule in one of vLLM's two samplers, which would ignore them silently.
 _BY_THE_RULE = "the rule does the truncating"
+_NO_PENALTIES = "penalties cannot be combined with a rule"
 _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "temperature": ((1.0,), "give it as bat_temperature"),
     "top_p": ((1.0,), _BY_THE_RULE),
     "top_k": ((0, -1), _BY_THE_RULE),
     "min_p": ((0.0,), _BY_THE_RULE),
-    "presence_penalty": ((0.0,), "penalties and rules do not go together"),
-    "frequency_penalty": ((0.0,), "penalties and rules do not go together"),
-    "repetition_penalty": ((1.0,), "penalties and rules do not go together"),
+    "presence_penalty": ((0.0,), _NO_PENALTIES),
+    "frequency_penalty": ((0.0,), _NO_PENALTIES),
+    "repetition_penalty": ((1.0,), _NO_PENALTIES),
     "seed": ((None,), "give it as bat_seed"),
     "n": ((1,), "send one request for each text, with bat_sample 0, 1, ..."),
 }
@@ -69,7 +70,7 @@ def parse_parameters(extra_args: Mapping[str, Any] | None) -> RuleParameters | N
     for name in given:
         if name not in _NAMES:
             raise InvalidInputError(
-                f"{name} is no parameter of a rule in vLLM; there are {', '.join(_NAMES[:-1])}."
+                f"{name} is not a parameter of rules; these are {', '.join(_NAMES[:-1])}."
                 f"{did_you_mean(name, _NAMES)}"
             )
     if not given:
@@ -79,19 +80,17 @@ def parse_parameters(extra_args: Mapping[str, Any] | None) -> RuleParameters | N
             f"{_RULE} must say which rule samples where {next(iter(given))} is given; add it, as in "
             f'"{_RULE}": "ba-eta=0.02".'
         )
-    if not isinstance(given[_RULE], str):
-        raise InvalidInputError(f'{_RULE} must be a string such as "ba-eta=0.02"; got {given[_RULE]!r}.')
-    settings = {name: given[_START + name] for name in _AS_IN_SETTINGS if _START + name in given}
-    run = settings.get("run", "")
-    if not isinstance(run, str):
-        raise InvalidInputError(f"bat_run must be a string; got {run!r}.")
-    prefix, trace = given.get("bat_prefix"), given.get("bat_trace")
+    for name in (_RULE, "bat_run", "bat_prefix"):
+        if not isinstance(given.get(name, ""), str):
+            raise InvalidInputError(f"{name} must be a string; got {given[name]!r}.")
+    trace = given.get("bat_trace")
     if trace is not None:
         require_integers(bat_trace=(trace, 0))
-    if prefix is not None and not isinstance(prefix, str):
-        raise InvalidInputError(f"bat_prefix must be a string; got {prefix!r}.")
+    settings = {name: given[_START + name] for name in _AS_IN_SETTINGS if _START + name in given}
     return RuleParameters(
-        GenerationSettings(get_rule(given[_RULE]), temperature=_temperature(given), **settings), prefix, trace
+        GenerationSettings(get_rule(given[_RULE]), temperature=_temperature(given), **settings),
+        given.get("bat_prefix"),
+        trace,
     )
 
 

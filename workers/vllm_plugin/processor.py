@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from vllm.v1.sample.logits_processor import LogitsProcessor as BatchInterface
 from vllm.v1.sample.logits_processor import process_dict_updates
-from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotInterface
 
+from bat.errors import InvalidInputError
 from workers.prompts import prompt_name
 from workers.vllm_plugin.bases import ModelBases
 from workers.vllm_plugin.choosing import Chooser, Row, RuleRequest
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from vllm.v1.sample.logits_processor import BatchUpdate
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsContext, LogitsProcRequestState
 
+
+try:
+    from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as SlotInterface
+except ImportError:  # a vLLM that has the first runner alone must not fail because of us
+    SlotInterface = object
 
 let_modules_be_scanned()  # before another engine is made in this process
 
@@ -57,7 +62,7 @@ class BatchRules(BatchInterface):  # type: ignore[misc]
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Choose the tokens of the rows that have a rule."""
         rows = [Row(index, len(written), request) for index, (request, written) in self._requests.items()]
-        self._chooser.choose(logits, sorted(rows, key=lambda row: row.place))
+        self._chooser.choose(logits, sorted(rows, key=lambda row: row.index))
         return logits
 
 
@@ -140,6 +145,15 @@ def _chooser_for(vllm_config: VllmConfig) -> Chooser:
     model = vllm_config.model_config
     dtype = str(model.dtype).removeprefix("torch.")
     bases = ModelBases(model.model, model.revision, dtype, model.get_vocab_size())
-    for constraints in vllm_config.additional_config.get("bat_constraints", ()):
+    for constraints in _constraints_to_prepare(vllm_config):
         bases(constraints)  # now, rather than while requests wait
     return Chooser(bases)
+
+
+def _constraints_to_prepare(vllm_config: VllmConfig) -> list[int]:
+    asked = vllm_config.additional_config.get("bat_constraints", [])
+    if not isinstance(asked, list):
+        raise InvalidInputError(
+            f"bat_constraints of additional_config must be a list of integers such as [20]; got {asked!r}."
+        )
+    return asked
