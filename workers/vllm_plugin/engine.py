@@ -76,7 +76,9 @@ class Engine:
             use_tqdm=False,
         )
         written = [list(output.outputs[0].token_ids) for output in outputs]
-        [recorded, *_] = self.llm.collective_rpc("take_bat_traces", args=([len(ids) for ids in written],))
+        lengths = [len(ids) for ids in written]
+        # All processes that sample record the same; of a model in several stages, only the last one samples.
+        [*_, recorded] = self.llm.collective_rpc("take_bat_traces", args=(lengths,))
         return [
             self._generation(prefix, settings, ids, *record)
             for prefix, ids, record in zip(prefixes, written, recorded, strict=True)
