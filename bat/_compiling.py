@@ -28,7 +28,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         dispatcher = numba.njit(**options)(function)
         if options.get("cache"):
             kept = dispatcher._cache
-            kept._cache_file = IndexDataCacheFile(
+            kept._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
                 kept.cache_path,
                 file_name(kept._impl.filename_base, numba.__version__),
                 # numba compares it with the stamp in the index: usually the file's time and size.

@@ -146,7 +146,8 @@ class TestChoosing:
             ]
             Chooser(lambda _: basis).choose(logits, rows)
             chosen = {
-                order[row.index]: logits[row.index].isfinite().nonzero().flatten().tolist() for row in rows
+                order[row.batch_index]: logits[row.batch_index].isfinite().nonzero().flatten().tolist()
+                for row in rows
             }
             assert [chosen[index] for index in (0, 2, 3, 4)] == [[token] for token in expected]
             assert torch.equal(logits[order.index(1)], seen[1])

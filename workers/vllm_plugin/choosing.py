@@ -70,7 +70,7 @@ class RuleRequest:
 class Row(NamedTuple):
     """A row of logits."""
 
-    index: int  # in the batch
+    batch_index: int
     step: int  # the number of tokens that the text has already
     request: RuleRequest
 
@@ -108,7 +108,7 @@ class Chooser:
                 _log.error("A text under %s ends at step %d: %s", row.request.recipe.rule, row.step, error)
                 recording.fail(row.request.parameters.trace, str(error))
             tokens = [row.request.end_token]
-        _leave_only(logits, [row.index for row in group], tokens)
+        _leave_only(logits, [row.batch_index for row in group], tokens)
 
     def _sample(self, logits: torch.Tensor, group: list[Row]) -> list[int]:
         recipe, settings = group[0].request.recipe, group[0].request.parameters.settings
@@ -116,7 +116,7 @@ class Chooser:
             raise InvalidInputError(recipe.problem)
         steps = np.array([row.step for row in group])
         words = np.concatenate([row.request.words for row in group])
-        indices = [row.index for row in group]
+        indices = [row.batch_index for row in group]
         samples = sample(
             self._basis(recipe.constraints),
             logits if indices == list(range(len(logits))) else logits[indices],

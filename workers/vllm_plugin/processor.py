@@ -62,7 +62,7 @@ class BatchRules(BatchInterface):  # type: ignore[misc]
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Choose the tokens of the rows that have a rule."""
         rows = [Row(index, len(written), request) for index, (request, written) in self._requests.items()]
-        self._chooser.choose(logits, sorted(rows, key=lambda row: row.index))
+        self._chooser.choose(logits, sorted(rows, key=lambda row: row.batch_index))
         return logits
 
 
