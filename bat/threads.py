@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from bat.blas_threads import single_threaded_blas
 from bat.errors import InvalidInputError
 
 _Item = TypeVar("_Item")
@@ -40,6 +41,11 @@ def run_in_threads(work: Callable[[], None], stop: Callable[[], None], threads: 
     An exception in any of them, an interrupt included, is raised here once no thread is at work any more;
     ``stop`` is called first, and must make ``work`` return soon.
     """
+    with single_threaded_blas():
+        _run_in_threads(work, stop, threads)
+
+
+def _run_in_threads(work: Callable[[], None], stop: Callable[[], None], threads: int) -> None:
     helping = [_executor().submit(work) for _ in range(threads - 1)]
     try:
         work()

@@ -11,12 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-BAT = {"bat", "numpy", "scipy", "torch", "numba", "llvmlite", "highspy", "pulp"}
+BAT = {"bat", "numpy", "scipy", "torch", "numba", "llvmlite", "highspy", "pulp", "threadpoolctl"}
 WORKERS = BAT | {
     "workers",
     "accelerate",
     "datasets",
     "filelock",
+    "packaging",
     "gguf",
     "huggingface_hub",
     "pandas",

@@ -3,12 +3,14 @@
 smollm2-135m            the embedded default, which needs no network
 fake:v=1000,d=16        seeded random numbers, for tests and simulations (see fake_model)
 path/to/model.gguf      converted once into the cache
+package:NAME            the GGUF file of an installed package, converted likewise
 path/to/folder          an ordinary model folder
 openai-community/gpt2   anything else is looked for on the model hub
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +19,13 @@ from bat.basis import Basis
 from bat.errors import BatError, InvalidInputError
 from bat.suggestions import did_you_mean
 from workers import fake_model, pretrained
-from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, prepare_model, report_on_stderr
+from workers.assets import DEMO_MODEL, EmbeddedAsset, cache_folder, find_packaged_gguf
+from workers.conversion import prepare_model, report_on_stderr
 from workers.fingerprints import tokenizer_fingerprint, weight_fingerprint
 from workers.local_files import is_model_path
 from workers.model_info import UNLIMITED_CONTEXT as UNLIMITED_CONTEXT
 from workers.model_info import ModelInfo as ModelInfo
-from workers.names import is_fake_name
+from workers.names import PACKAGED_MODEL, is_fake_name
 
 if TYPE_CHECKING:  # torch and transformers are imported to load a model: a driver only asks what it is
     import torch
@@ -120,10 +123,15 @@ def _read(
 
 def find_source(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where a model that is not fake is read from: a folder, or a name on the hub with a commit."""
-    if name in EMBEDDED_MODELS or is_model_path(name):
+    if is_local(name):
         check_no_revision(name, revision)
         return str(_model_folder(name)), None
     return name, _fetch_commit(name, revision)
+
+
+def is_local(name: str) -> bool:
+    """Whether the name is that of a model in a file, a folder or a package."""
+    return name in EMBEDDED_MODELS or name.startswith(PACKAGED_MODEL) or is_model_path(name)
 
 
 def check_no_revision(name: str, revision: str | None) -> None:
@@ -135,12 +143,16 @@ def check_no_revision(name: str, revision: str | None) -> None:
 
 
 def _model_folder(name: str) -> Path:
-    """Return the model folder for an embedded model, a GGUF file or a folder, converting first if need be."""
+    """Return the folder of a model that is local, converting its GGUF file first if need be."""
     if name in EMBEDDED_MODELS:
-        return prepare_model(EMBEDDED_MODELS[name].get(), cache_folder())
+        return prepare_model([EMBEDDED_MODELS[name].get()], cache_folder())
+    if name.startswith(PACKAGED_MODEL):
+        return _convert(name, find_packaged_gguf(name.removeprefix(PACKAGED_MODEL)))
     path = Path(name).expanduser()
     if path.suffix.lower() == ".gguf":
-        return _convert(path)
+        if not path.is_file():
+            raise InvalidInputError(f"There is no GGUF file {str(path)!r}. Check the spelling.")
+        return _convert(str(path), [path])
     if not path.is_dir():
         problem = "is a file of another kind" if path.exists() else "does not exist"
         raise InvalidInputError(
@@ -155,16 +167,14 @@ def _model_folder(name: str) -> Path:
     return path
 
 
-def _convert(gguf_file: Path) -> Path:
-    if not gguf_file.is_file():
-        raise InvalidInputError(f"There is no GGUF file {str(gguf_file)!r}. Check the spelling.")
+def _convert(shown: str, gguf_parts: Sequence[Path]) -> Path:
     try:
-        return prepare_model(gguf_file, cache_folder())
+        return prepare_model(gguf_parts, cache_folder())
     except BatError:
         raise
     except Exception as error:  # the readers of GGUF raise whatever a damaged file leads them to
         raise InvalidInputError(
-            f"The GGUF file {str(gguf_file)!r} could not be converted: {pretrained.first_sentence(error)}. "
+            f"The GGUF file {shown!r} could not be converted: {pretrained.first_sentence(error)}. "
             "Check that it is whole and of an architecture that transformers reads."
         ) from error
 

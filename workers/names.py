@@ -24,6 +24,7 @@ FIXED_ENGINE_OPTIONS = (
 
 FAKE_MODEL = "fake"  # alone, or before its recipe: fake:v=1000,d=16
 EMBEDDED_MODEL_NAMES = ("smollm2-135m",)
+PACKAGED_MODEL = "package:"  # before the name of an installed package that carries a GGUF file
 HUB_CORPUS = "datasets:"  # before the name of a dataset
 BUILT_IN_CORPORA = ("openwebtext", "news", "movie-reviews")
 

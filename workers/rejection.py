@@ -45,6 +45,7 @@ class Curve:
     low: FloatArray  # [g]
     high: FloatArray  # [g]
     undecided: FloatArray  # [g]
+    constraints: int = 0  # of a basis-aware rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ def rejection_curve(
     rule = _get_rule_with_parameter(rule_name)
     grid = default_parameters(rule_name) if parameters is None else parameters
     checked = np.array([rule.check_parameter(parameter) for parameter in grid], dtype=np.float64)
-    return Curve(rule.name, checked, *_rates(measurement, rule, checked, constraints, replicates, seed))
+    rates = _rates(measurement, rule, checked, constraints, replicates, seed)
+    return Curve(rule.name, checked, *rates, constraints if rule.basis_aware else 0)
 
 
 def parameter_at_rate(

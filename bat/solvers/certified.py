@@ -25,6 +25,7 @@ import threading
 import numpy as np
 
 from bat.arrays import FloatArray, IntArray
+from bat.blas_threads import single_threaded_blas
 from bat.program import Answer, Certificate, Effort, Goal, Program, Solver
 from bat.solvers import _rows, _solve
 from bat.solvers._context import Prepared
@@ -52,8 +53,9 @@ class CertifiedSolver:
         shared = prepared if isinstance(prepared, Prepared) else self.prepare(program.rows, program.probs)
         question, space = as_question(goal), self.workspace(program.rows)
         begun = shared.core if _solve.asks_core(question) else shared.whole
-        ended, space = _solve.solve(begun, program.token, question, space, False)
-        answer, space = finish(shared, question, ended, space)
+        with single_threaded_blas():
+            ended, space = _solve.solve(begun, program.token, question, space, False)
+            answer, space = finish(shared, question, ended, space)
         self.keep(space)
         return answer
 

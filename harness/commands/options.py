@@ -28,7 +28,8 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="smollm2-135m (the demo model), a hub model, a folder, a .gguf file, or fake:v=1000,d=16.",
+        help="smollm2-135m (the demo model), a hub model, a folder, a .gguf file, package:NAME (the GGUF "
+        "file of an installed package), or fake:v=1000,d=16.",
     ),
 ]
 Revision = Annotated[

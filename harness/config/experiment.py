@@ -37,8 +37,8 @@ class Model(Section):
     """A causal language model."""
 
     name: Text
-    """smollm2-135m (included), a Hugging Face model id, a folder, a .gguf file, or fake:v=1000,d=16 for
-    tests."""
+    """smollm2-135m (included), a Hugging Face model id, a folder, a .gguf file, package:NAME for the GGUF
+    file of an installed package, or fake:v=1000,d=16 for tests."""
 
     revision: Text | None = None
     """Branch, tag or commit of a model on the Hugging Face Hub; default: the latest."""

@@ -203,17 +203,12 @@ def pictures_of_rejection(sources: Sources) -> Iterator[Picture]:
 
 def _curves(sources: Sources, measured: Measured) -> list[Curve]:
     measurement = sources.measurement(measured)
-    curves = []
-    for rule in rules_of(sources.results.configs, with_paper=sources.paper):
-        constraints = 0
-        if get_rule_form(rule).basis_aware:
-            if not measured.constraints:
-                continue
-            constraints = max(measured.constraints)
-        if not measurement.answers(rule):
-            continue
-        curves.append(rejection_curve(measurement, rule, None, constraints, replicates=_REPLICATES))
-    return curves
+    return [
+        rejection_curve(measurement, rule, None, constraints, replicates=_REPLICATES)
+        for rule in rules_of(sources.results.configs, with_paper=sources.paper)
+        if measurement.answers(rule)
+        for constraints in (sorted(measured.constraints) if get_rule_form(rule).basis_aware else (0,))
+    ]
 
 
 def _line(table: Table, label: str, column: str, xs: Sequence[float]) -> Line | None:

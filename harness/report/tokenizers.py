@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bat.errors import BatError, InvalidInputError
+from workers.local_files import is_model_path
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -38,36 +39,27 @@ def load_tokenizer(model_name: str, revision: str | None = None) -> PreTrainedTo
     """Return the tokenizer of a model by the model's name; it is cached in this process."""
     import torch
 
-    from workers import fake_model
-    from workers.models import EMBEDDED_MODELS
+    from workers import fake_model, models
 
-    path = Path(model_name).expanduser()
-    if model_name == "fake" or model_name.startswith(fake_model.PREFIX):
+    if models.is_fake(model_name):
         return fake_model.parse(model_name).build(torch.float32)[1]
-    if model_name in EMBEDDED_MODELS or path.suffix.lower() == ".gguf":
-        return _read(model_name, str(_converted_folder(model_name)))
-    if path.is_dir():
-        return _read(model_name, str(path))
+    if models.is_local(model_name):
+        return _read(model_name, _local_folder(model_name))
     try:
         return _read(model_name, model_name, revision)
     except InvalidInputError:
         return _read(model_name, model_name, revision, local_files_only=False)
 
 
-def _converted_folder(model_name: str) -> Path:
-    from workers.assets import cache_folder, prepare_model
-    from workers.models import EMBEDDED_MODELS
-    from workers.pretrained import first_sentence
+def _local_folder(model_name: str) -> str:
+    from workers import models
 
+    if is_model_path(model_name) and (folder := Path(model_name).expanduser()).is_dir():
+        return str(folder)  # a tokenizer may stand there without a model
     try:
-        embedded = EMBEDDED_MODELS.get(model_name)
-        return prepare_model(
-            Path(model_name).expanduser() if embedded is None else embedded.get(), cache_folder()
-        )
+        return models.find_source(model_name, None)[0]
     except BatError as error:
-        raise InvalidInputError(str(error)) from error
-    except Exception as error:  # a missing or damaged file: readers of GGUF raise many types
-        raise _unavailable(model_name, first_sentence(error)) from error
+        raise _unavailable(model_name, str(error).rstrip(".")) from error
 
 
 def _read(

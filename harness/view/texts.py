@@ -41,14 +41,15 @@ class _Choice:
         return self.groups[self.number]
 
     def query(self, **others: object) -> str:
-        """The same choice in the address of another page."""
+        """The same choice in the address of another page: nothing, or a question mark and what is chosen."""
         wanted = self.wanted
         values = {
             **{"group": self.number or "", "seed": self._seed_in_address()},
             **{"words": wanted.words, "setting": wanted.setting, "having": wanted.having},
             **{"first": wanted.first, "second": wanted.second, **others},
         }
-        return urlencode({name: value for name, value in values.items() if value not in ("", None)})
+        chosen = urlencode({name: value for name, value in values.items() if value not in ("", None)})
+        return f"?{chosen}" if chosen else ""
 
     def _seed_in_address(self) -> int | None:
         return None if not self.group.seeds or self.seed == self.group.seeds[0] else self.seed

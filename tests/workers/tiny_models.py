@@ -70,7 +70,7 @@ def save(folder: Path, model: PreTrainedModel, tokens: PreTrainedTokenizerFast |
     return folder
 
 
-def write_gguf(path: Path, architecture: str, without: str = "") -> Path:
+def write_gguf(path: Path, architecture: str, without: str = "", add_beginning: bool = False) -> Path:
     """Write a model of one layer with random weights, and a vocabulary of bytes, as a GGUF file."""
     size, hidden, inner = 260, 16, 32
     writer = gguf.GGUFWriter(path, architecture)
@@ -91,6 +91,7 @@ def write_gguf(path: Path, architecture: str, without: str = "") -> Path:
     writer.add_token_types([1] * size)
     writer.add_bos_token_id(256)
     writer.add_eos_token_id(256)
+    writer.add_add_bos_token(add_beginning)
 
     shapes = {"token_embd.weight": (size, hidden), "output.weight": (size, hidden)}
     shapes |= {f"{norm}.weight": (hidden,) for norm in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm")}
@@ -108,3 +109,15 @@ def write_gguf(path: Path, architecture: str, without: str = "") -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def install_package(site: Path, name: str, files: dict[str, bytes], requires: tuple[str, ...] = ()) -> None:
+    """Put a package into a folder that Python imports from, as pip does."""
+    about = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir(parents=True)
+    lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0", *(f"Requires-Dist: {r}" for r in requires)]
+    (about / "METADATA").write_text("\n".join(lines))
+    (about / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    for file, content in files.items():
+        (site / file).parent.mkdir(parents=True, exist_ok=True)
+        (site / file).write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,8 +46,8 @@ def rejection(curves: Sequence[Curve], name: str = "rejection") -> Picture:
         caption="The parameter of each rule at which it rejects a share of human text, with 95% intervals of "
         "the share."
         + (
-            " Basis-aware forms (dashed) reach the same share at more restrictive parameters, because they "
-            "accept some tokens below the threshold."
+            " Basis-aware forms (broken lines) reach the same share at more restrictive parameters, because "
+            "they accept some tokens below the threshold."
             if any(style.is_basis_aware(curve.rule) for curve in curves)
             else ""
         ),
@@ -64,20 +65,35 @@ def draw(curves: Sequence[Curve]) -> Figure:
     rows = -(-len(families) // columns)
     figure = style.new_figure(_ROW_CM * rows + _LEGEND_CM)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    looks = _looks(curves)
     for axes, (family, own) in zip(panels, families.items(), strict=False):
-        _draw_panel(axes, family, own)
+        _draw_panel(axes, family, own, looks)
     for axes in panels[len(families) :]:
         axes.set_axis_off()
     for axes in panels[max(len(families) - columns, 0) : len(families)]:
         axes.set_xlabel("rejected human text (%)")
-    _explain(figure, curves)
+    if len(looks) > 1:
+        _explain(figure, looks)
     return figure
 
 
-def _draw_panel(axes: Axes, family: str, curves: Sequence[Curve]) -> None:
+def _looks(curves: Sequence[Curve]) -> dict[tuple[bool, int], style.Look]:
+    """A look for plain rules, and one for each number of constraints."""
+    kinds = sorted({_kind(curve) for curve in curves})
+    aware = itertools.cycle(style.LOOKS[1:])
+    return {kind: next(aware) if kind[0] else style.PLAIN for kind in kinds}
+
+
+def _kind(curve: Curve) -> tuple[bool, int]:
+    return style.is_basis_aware(curve.rule), curve.constraints
+
+
+def _draw_panel(
+    axes: Axes, family: str, curves: Sequence[Curve], looks: dict[tuple[bool, int], style.Look]
+) -> None:
     shown: list[float] = []
     for curve in curves:
-        look = _look(curve)
+        look = looks[_kind(curve)]
         rate, low, high = (100.0 * part for part in (curve.value, curve.low, curve.high))
         axes.fill_betweenx(curve.parameters, low, high, color=look.colour, alpha=0.25, linewidth=0)
         axes.plot(rate, curve.parameters, look.line, color=look.colour)
@@ -96,31 +112,32 @@ def _draw_panel(axes: Axes, family: str, curves: Sequence[Curve]) -> None:
     axes.grid()
 
 
-def _look(curve: Curve) -> style.Look:
-    return style.BASIS_AWARE if style.is_basis_aware(curve.rule) else style.PLAIN
-
-
 def _is_logarithmic(family: str) -> bool:
     """Whether a rule's parameter is chosen by its order of magnitude."""
     return get_rule_form(family).scale is not Scale.LINEAR
 
 
-def _explain(figure: Figure, curves: Sequence[Curve]) -> None:
+def _explain(figure: Figure, looks: dict[tuple[bool, int], style.Look]) -> None:
     from matplotlib.lines import Line2D
 
-    looks = {_look(curve): None for curve in curves}
-    if len(looks) == 1:
-        return
-    labels = {style.PLAIN: "plain rule", style.BASIS_AWARE: "basis-aware form"}
-    signs = [Line2D([], [], color=look.colour, linestyle=look.line, label=labels[look]) for look in looks]
-    figure.legend(handles=signs, loc="outside upper center", ncols=2)
+    several = sum(aware for aware, _ in looks) > 1
+    signs = []
+    for (aware, constraints), look in looks.items():
+        label = "basis-aware form" if aware else "plain rule"
+        label += f", c = {constraints}" if aware and several else ""
+        signs.append(Line2D([], [], color=look.colour, linestyle=look.line, label=label))
+    figure.legend(handles=signs, loc="outside upper center", ncols=len(signs))
 
 
 def _describe(curves: Sequence[Curve]) -> str:
     parts = [
-        f"{curve.rule} rejects {100 * np.min(curve.value):.3g}% to {100 * np.max(curve.value):.3g}% of human "
-        f"text between parameters {style.number(float(np.min(curve.parameters)))} and "
+        f"{_name(curve)} rejects {100 * np.min(curve.value):.3g}% to {100 * np.max(curve.value):.3g}% of "
+        f"human text between parameters {style.number(float(np.min(curve.parameters)))} and "
         f"{style.number(float(np.max(curve.parameters)))}"
         for curve in curves
     ]
     return f"Curves of the parameter against the rejection rate: {'; '.join(parts)}."
+
+
+def _name(curve: Curve) -> str:
+    return f"{curve.rule} (c={curve.constraints})" if curve.constraints else curve.rule

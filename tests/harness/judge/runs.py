@@ -15,26 +15,11 @@ from harness.config import parse_config
 from harness.jobs import Generate, GenerationRows, PrefixEntry, PrefixRange, PrefixRows
 from harness.planning.finished import stored_identity
 from harness.store import Instance, InstanceKind, Lease, Store, open_store
+from tests.harness.driver.sweeps import WORDS
 from tests.harness.jobs import specs
 from tests.harness.store.examples import make_trace
 from workers.generation import Generation, StopReason
 
-WORDS = (
-    "the",
-    "mayor",
-    "said",
-    "a",
-    "new",
-    "bridge",
-    "would",
-    "open",
-    "if",
-    "funds",
-    "allow",
-    "it",
-    "in",
-    "May",
-)
 # A page that does not escape it runs it, and the test that opens the page finds out.
 HTML = "<img src=x onerror=alert(1)><script>alert(2)</script> & <b>bold</b>"
 TEST, VALIDATION = "a" * 64, "b" * 64

@@ -90,6 +90,14 @@ def test_any_two_methods_can_be_compared(client: TestClient, site_db: str) -> No
     assert f"{100 * difference['value']:+.1f}" in shown(client.get(path).text)
 
 
+def test_a_setting_beside_itself_is_refused_in_a_sentence(client: TestClient, site_db: str) -> None:
+    setting = quote(visible_settings(site_db)[0])
+    page = client.get(f"/runs/1/texts?first={setting}&second={setting}").text
+    assert "Both sides are the same setting" in shown(page)
+    assert "Look further" not in page
+    assert 'href="/runs/1/texts/1"' in client.get("/runs/1/texts").text
+
+
 def visible_settings(db: str) -> tuple[str, ...]:
     with open_reader(db) as reader:
         return text_groups(reader, reader.runs()[0])[0].settings

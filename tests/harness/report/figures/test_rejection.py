@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from xml.etree import ElementTree
 
 import numpy as np
@@ -63,3 +64,15 @@ def test_the_picture_says_what_it_shows() -> None:
     assert "ba-nucleus rejects 5% to 28% of human text between parameters 0.2 and 0.95" in picture.alternative
     with pytest.raises(InvalidInputError, match="at least one curve"):
         rejection([])
+
+
+def test_every_number_of_constraints_has_a_line_of_its_own() -> None:
+    aware = [dataclasses.replace(CURVES[1], constraints=constraints) for constraints in (100, 20)]
+    with style.settings():
+        figure = draw([CURVES[0], *aware])
+    lines = figure.axes[0].get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 3
+    [legend] = figure.legends
+    explained = ["plain rule", "basis-aware form, c = 20", "basis-aware form, c = 100"]
+    assert [text.get_text() for text in legend.get_texts()] == explained
+    assert legend.get_lines()[2].get_color() == lines[1].get_color()
