@@ -94,6 +94,14 @@ class Basis:
             _store(path, basis)
         return basis
 
+    @classmethod
+    def find_cached(
+        cls, fingerprint: str, constraints: int, vocabulary_size: int, cache_dir: str | os.PathLike[str]
+    ) -> Basis | None:
+        """The basis of this fingerprint in a cache folder, without its matrix; None if there is none."""
+        path = Path(cache_dir) / f"basis-{fingerprint}.npz"
+        return _load(path, constraints, fingerprint, vocabulary_size)
+
 
 def _left_singular_vectors(weight: Weight, scale: float, constraints: int) -> tuple[FloatArray, FloatArray]:
     """The first left singular vectors [v, c], orthonormal, and all singular values of scale * weight."""

@@ -7,6 +7,7 @@ driver, which decides nothing itself, does not import numba to ask.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator
@@ -43,9 +44,15 @@ def source_stamp(package: Path) -> str:
     return digest.hexdigest()
 
 
+def file_name(base: str, numba_version: str) -> str:
+    """How the names of files in the cache begin (see bat._compiling), given how numba would begin them."""
+    return f"{base}.numba{numba_version}"
+
+
 def _is_cached(source: Path, function: str) -> bool:
     # numba names an index after the function and its line, and ignores one with another stamp.
-    pattern = f"{source.stem}.{function}-*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    base = f"{source.stem}.{function}-*.py{sys.version_info.major}{sys.version_info.minor}"
+    pattern = file_name(base, importlib.metadata.version("numba")) + ".nbi"
     stamp = source_stamp(_PACKAGE).encode()
     return any(stamp in index.read_bytes() for folder in _folders(source) for index in folder.glob(pattern))
 

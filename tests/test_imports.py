@@ -22,10 +22,12 @@ WORKERS = BAT | {
     "huggingface_hub",
     "pandas",
     "pyarrow",
+    "pydantic",
     "ray",
     "safetensors",
     "tokenizers",
     "transformers",
+    "vllm",
 }
 # harness may import anything but the tests, so only the other two have a list.
 ALLOWED = {"bat": BAT, "workers": WORKERS}

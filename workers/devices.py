@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import torch
@@ -59,3 +60,10 @@ def check_batches_in_flight(count: int | None, device: str) -> int:
             "and 2 on a GPU."
         )
     return count
+
+
+def free_memory(device: str) -> None:
+    """Give back what nothing refers to any more, also to other processes on the GPU."""
+    gc.collect()  # an error and the frames it passed through refer to each other
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()

@@ -11,7 +11,6 @@ threads.
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,17 +19,16 @@ import numpy as np
 import torch
 
 from bat.arrays import IntArray
-from bat.errors import InvalidInputError
 from bat.random import Key
 from workers.decoding import Decoder, ModelDecoder
-from workers.devices import check_batches_in_flight
+from workers.devices import check_batches_in_flight, free_memory
 from workers.encoding import decode_continuation
 from workers.generation_record import Generation as Generation
 from workers.generation_record import GenerationSettings as GenerationSettings
 from workers.generation_record import StopReason as StopReason
 from workers.in_flight import Batch, fly
 from workers.models import LanguageModel
-from workers.prompts import Opening, as_openings
+from workers.prompts import Opening, as_openings, check_openings
 from workers.time_use import Clock
 
 # Makes the decoder of a batch: from its token ids [rows, length] and the number of steps.
@@ -56,12 +54,12 @@ def generate(
     adds up what the time is spent on, and `make_decoder` replaces the model itself.
     """
     prefixes = as_openings(language_model.tokenizer, prefixes)
-    _check_prefixes(language_model, prefixes)
+    check_openings(language_model.info, prefixes)
     in_flight = check_batches_in_flight(batches_in_flight, language_model.info.device)
     shard = _Shard(language_model, prefixes, settings, threads, clock or Clock(), make_decoder)
     while not shard.run(in_flight, progress):
         in_flight -= 1
-        _free_memory(language_model.info.device)
+        free_memory(language_model.info.device)
         sentence = f"Memory ran out with {in_flight + 1} batches in flight; continuing with {in_flight}."
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
     return [shard.generations[index] for index in range(len(prefixes))]
@@ -149,15 +147,8 @@ class _Shard:
                 text=decode_continuation(self.source.tokenizer, prefix.token_ids, trace.token_ids.tolist()),
                 stop_reason=StopReason.END if batch.ended[row] else at_length,
                 trace=trace,
-                solver_seconds=float(batch.record.seconds[row]),
+                solver_seconds=batch.record.solver_seconds(row),
             )
-
-
-def _free_memory(device: str) -> None:
-    """Give back the keys and values of batches that were lost, also to other processes on the GPU."""
-    gc.collect()  # the error and the frames it passed through refer to each other
-    if device.startswith("cuda"):
-        torch.cuda.empty_cache()
 
 
 def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
@@ -168,25 +159,3 @@ def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     for indices in by_length.values():
         for start in range(0, len(indices), batch_size):
             yield indices[start : start + batch_size]
-
-
-def _check_prefixes(language_model: LanguageModel, prefixes: Sequence[Opening]) -> None:
-    info = language_model.info
-    for prefix in prefixes:
-        length = len(prefix.token_ids)
-        if length == 0:
-            raise InvalidInputError(
-                f"a prefix must have at least one token; prefix {prefix.id!r} is empty. "
-                "Start with the end-of-text token to let the model begin."
-            )
-        if length >= info.context_length:
-            raise InvalidInputError(
-                f"a prefix must leave room in the context of {info.name}, {info.context_length} tokens; "
-                f"prefix {prefix.id!r} has {length}. Shorten it."
-            )
-        outside = [token for token in prefix.token_ids if not 0 <= token < info.vocabulary_size]
-        if outside:
-            raise InvalidInputError(
-                f"token ids must lie in [0, {info.vocabulary_size}) for {info.name}; prefix {prefix.id!r} "
-                f"has {outside[0]}. Check that the prefixes were made with this model's tokenizer."
-            )

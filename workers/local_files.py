@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bat.errors import InvalidInputError
-from workers.names import BUILT_IN_CORPORA, EMBEDDED_MODEL_NAMES, FAKE_MODEL, HUB_CORPUS, PACKAGED_MODEL
+from workers.names import BUILT_IN_CORPORA, EMBEDDED_MODEL_NAMES, HUB_CORPUS, PACKAGED_MODEL, is_fake_name
 
 CORPUS_SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".txt", ".txt.gz")
 
@@ -37,7 +37,7 @@ def is_corpus_path(name: str) -> bool:
 
 def is_model_path(name: str) -> bool:
     """Whether the name of a model can only mean a file or folder: it is one, or no hub model is spelt so."""
-    if name in (*EMBEDDED_MODEL_NAMES, FAKE_MODEL) or name.startswith((f"{FAKE_MODEL}:", PACKAGED_MODEL)):
+    if name in EMBEDDED_MODEL_NAMES or is_fake_name(name) or name.startswith(PACKAGED_MODEL):
         return False
     spelt = name.startswith((".", "/", "~")) or name.lower().endswith(".gguf")
     return spelt or Path(name).exists()

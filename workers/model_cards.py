@@ -25,6 +25,7 @@ from workers.assets import cache_folder
 from workers.fingerprints import tokenizer_fingerprint
 from workers.local_files import find_model_files, find_signature
 from workers.model_info import ModelInfo
+from workers.names import is_fake_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -41,7 +42,7 @@ def load_card(name: str, dtype: str = "float32", revision: str | None = None) ->
     The model is checked when its weights are read; errors are those of `workers.models.load`.
     """
     read_tokenizer: ReadTokenizer
-    if models.is_fake(name):
+    if is_fake_name(name):
         models.check_no_revision(name, revision)
         recipe = fake_model.parse(name)
         files: str | None = hashlib.sha256(Path(fake_model.__file__).read_bytes()).hexdigest()

@@ -25,7 +25,7 @@ from workers.fingerprints import tokenizer_fingerprint, weight_fingerprint
 from workers.local_files import is_model_path
 from workers.model_info import UNLIMITED_CONTEXT as UNLIMITED_CONTEXT
 from workers.model_info import ModelInfo as ModelInfo
-from workers.names import PACKAGED_MODEL
+from workers.names import PACKAGED_MODEL, is_fake_name
 
 if TYPE_CHECKING:  # torch and transformers are imported to load a model: a driver only asks what it is
     import torch
@@ -74,7 +74,7 @@ def load(
     from workers.output_layer import check_output_layer, get_output_matrix
 
     device, number_type = resolve_device(device), resolve_dtype(dtype)
-    recipe = fake_model.parse(name) if is_fake(name) else None
+    recipe = fake_model.parse(name) if is_fake_name(name) else None
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     if recipe is not None:
@@ -108,7 +108,7 @@ def load(
 
 def full_name(name: str) -> str:
     """The name that a model goes by once it is loaded: that of a fake one is written out in full."""
-    return str(fake_model.parse(name)) if is_fake(name) else name
+    return str(fake_model.parse(name)) if is_fake_name(name) else name
 
 
 def _read(
@@ -132,11 +132,6 @@ def find_source(name: str, revision: str | None) -> tuple[str, str | None]:
 def is_local(name: str) -> bool:
     """Whether the name is that of a model in a file, a folder or a package."""
     return name in EMBEDDED_MODELS or name.startswith(PACKAGED_MODEL) or is_model_path(name)
-
-
-def is_fake(name: str) -> bool:
-    """Whether the name is that of a model of random numbers."""
-    return name.startswith(fake_model.PREFIX) or name == "fake"
 
 
 def check_no_revision(name: str, revision: str | None) -> None:

@@ -12,7 +12,6 @@ model, and makes every other token impossible. The loop is told to take the most
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +37,7 @@ from bat.temperature import Temperature, resolve_temperature
 from workers.generate_settings import arguments_of_generate, check_mode, get_processors
 from workers.logits_processor import CandidateSetProcessor, UndecidedError, as_rule, prepare_basis
 from workers.models import LanguageModel
+from workers.prompts import prompt_name
 
 __all__ = ["CandidateSetProcessor", "RuleSampler", "Step", "UndecidedError", "prompt_name"]
 
@@ -152,11 +152,6 @@ class RuleSampler:
             Key(self.seed, self.run, prompt_name(tokens[mask].tolist()), row % samples)
             for row, (tokens, mask) in enumerate(zip(ids, real, strict=True))
         ]
-
-
-def prompt_name(token_ids: Sequence[int]) -> str:
-    """Return what stands for a prompt in the keys of random numbers: its token ids, without padding."""
-    return " ".join(map(str, token_ids))
 
 
 class _Draw(LogitsProcessor):

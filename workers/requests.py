@@ -10,8 +10,9 @@ import os
 import socket
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from workers.time_use import Clock, TimeUse
 
 if TYPE_CHECKING:
     from workers.models import LanguageModel
+    from workers.vllm_plugin.engine import Engine
 
 Value = TypeVar("Value")
 
@@ -41,12 +43,26 @@ class ModelRequest:
     revision: str | None = None
 
 
+@dataclass(frozen=True)
+class EngineRequest:
+    """vLLM with a model: everything about it that results depend on."""
+
+    model: ModelRequest
+    version: str
+    options: Mapping[str, Any]  # of vllm.LLM
+    batch_size: int  # texts in a forward pass, at most
+
+
 class Request(ABC, Generic[Value]):
     """Something a worker can do. `Value` is what comes of it."""
 
     @property
     def model_request(self) -> ModelRequest | None:
         """The model that it needs, if any."""
+        return None
+
+    def prepare(self, worker: Worker) -> ModelInfo | None:
+        """Load the model, if it needs one, and say what it is."""
         return None
 
     @abstractmethod
@@ -63,6 +79,9 @@ class ModelTask(Request[Value]):
     @property
     def model_request(self) -> ModelRequest:
         return self.model
+
+    def prepare(self, worker: Worker) -> ModelInfo:
+        return worker.load(self.model).info
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,24 @@ class GenerateRequest(ModelTask[list[Generation]]):
             batches_in_flight=worker.batches_in_flight,
             clock=worker.clock,
         )
+
+
+@dataclass(frozen=True)
+class GenerateWithVllmRequest(GenerateRequest):
+    """Continue a shard of prefixes with vLLM."""
+
+    version: str
+    options: Mapping[str, Any]
+
+    @property
+    def engine(self) -> EngineRequest:
+        return EngineRequest(self.model, self.version, self.options, self.settings.batch_size)
+
+    def prepare(self, worker: Worker) -> ModelInfo:
+        return worker.load_engine(self.engine).info
+
+    def run(self, worker: Worker) -> list[Generation]:
+        return worker.load_engine(self.engine).generate(self.prefixes, self.settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +181,8 @@ class Answer(Generic[Value]):
 class Worker:
     """Holds a model and answers one request after another, anywhere; `workers.actors` gives it to Ray.
 
-    It loads a model when it is first asked for and keeps it until another one is.
+    It loads a model when it is first asked for and keeps it until another one is. A model in vLLM counts as
+    another one: vLLM takes what memory there is.
     """
 
     def __init__(
@@ -157,13 +195,14 @@ class Worker:
         # Only a worker needs these, and when it starts, not with its first request.
         import torch
 
-        from workers import models
+        from workers import devices, models
 
-        self._models = models
+        self._models, self._devices = models, devices
         if threads is not None:
             # Products may be summed in another order by another number of threads: fixed, results are too.
             torch.set_num_threads(threads)
         self._loaded: tuple[ModelRequest, LanguageModel] | None = None
+        self._engine: tuple[EngineRequest, Engine] | None = None
 
     def location(self) -> str:
         """Where this worker runs: its machine and process."""
@@ -172,17 +211,34 @@ class Worker:
     def load(self, request: ModelRequest) -> LanguageModel:
         """The model asked for, from memory if it is the one that is loaded."""
         if self._loaded is None or self._loaded[0] != request:
-            self._loaded = None  # before the next one is loaded: two may not fit
+            self._free()
             model = self._models.load(request.name, self.device, request.dtype, request.revision)
             self._loaded = (request, model)
         return self._loaded[1]
+
+    def load_engine(self, request: EngineRequest) -> Engine:
+        """vLLM with the model asked for, from memory if it is the one that is loaded."""
+        if self._engine is None or self._engine[0] != request:
+            from workers.vllm_plugin.engine import Engine
+
+            self._free()
+            self._engine = (request, Engine(request, self.device))
+        return self._engine[1]
+
+    def _free(self) -> None:
+        """Let go of what is loaded, before the next one is: two may not fit."""
+        was_loaded, self._loaded = self._loaded is not None, None
+        if self._engine is not None:
+            self._engine[1].close()
+            self._engine = None
+        elif was_loaded:
+            self._devices.free_memory(self.device)
 
     def answer(self, request: Request[Value]) -> Answer[Value]:
         """Do what is asked."""
         if not isinstance(request, Request):
             raise InvalidInputError(f"a worker answers requests (see workers.requests); got {request!r}.")
-        needed = request.model_request
-        info = None if needed is None else self.load(needed).info
+        info = request.prepare(self)
         self.clock = Clock()
         began = time.perf_counter()
         value = request.run(self)

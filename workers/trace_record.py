@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,9 +18,9 @@ class TraceRecord:
 
     def __init__(self, rows: int, steps: int) -> None:
         self.lengths = np.zeros(rows, np.int64)
-        self.seconds = np.zeros(rows)
-        self.rejected_tokens: list[list[int]] = [[] for _ in range(rows)]
+        self.rejected_tokens: list[list[tuple[int, ...]]] = [[] for _ in range(rows)]  # of each step
         shape = (rows, steps)
+        self.seconds = np.zeros(shape)
         self.token_ids: IdArray = np.zeros(shape, np.int32)
         self.probabilities: SingleArray = np.zeros(shape, np.float32)
         self.thresholds: SingleArray = np.zeros(shape, np.float32)
@@ -26,7 +28,11 @@ class TraceRecord:
         # rejections, undecided, programs, pivots, passes
         self.counts: IdArray = np.zeros((5, *shape), np.int32)
 
-    def add(self, rows: IntArray, step: int, samples: Samples) -> None:
+    def add(self, rows: IntArray, step: int | IntArray, samples: Samples) -> None:
+        """Record a step, the same of all rows or one for each.
+
+        A step that was recorded before is replaced, and what came after it is dropped.
+        """
         self.token_ids[rows, step] = samples.tokens
         self.probabilities[rows, step] = samples.probs
         self.thresholds[rows, step] = samples.thresholds
@@ -34,13 +40,22 @@ class TraceRecord:
         effort: Efforts = samples.effort
         counts = (samples.rejections, samples.undecided, samples.programs, effort.pivots, effort.passes)
         self.counts[:, rows, step] = np.stack(counts)
-        self.seconds[rows] += effort.seconds
-        self.lengths[rows] += 1
-        for row, rejected_tokens in zip(rows.tolist(), samples.rejected_tokens, strict=True):
-            self.rejected_tokens[row].extend(rejected_tokens)
+        self.seconds[rows, step] = effort.seconds
+        self.lengths[rows] = np.add(step, 1)
+        steps = np.broadcast_to(step, rows.shape).tolist()
+        for row, at, rejected_tokens in zip(rows.tolist(), steps, samples.rejected_tokens, strict=True):
+            self.rejected_tokens[row][at:] = [rejected_tokens]
 
-    def trace(self, row: int) -> Trace:
-        end = int(self.lengths[row])
+    def solver_seconds(self, row: int, end: int | None = None) -> float:
+        """What the programs of a row took, up to the step `end`."""
+        return float(self.seconds[row, : self._end(row, end)].sum())
+
+    def _end(self, row: int, end: int | None) -> int:
+        return int(self.lengths[row]) if end is None else min(end, int(self.lengths[row]))
+
+    def trace(self, row: int, end: int | None = None) -> Trace:
+        """The trace of a row, up to the step `end`; default: all of it."""
+        end = self._end(row, end)
         rejections, undecided, programs, pivots, passes = self.counts[:, row, :end].copy()
         return Trace(
             token_ids=self.token_ids[row, :end].copy(),
@@ -52,5 +67,5 @@ class TraceRecord:
             programs=programs,
             pivots=pivots,
             passes=passes,
-            rejected_tokens=np.array(self.rejected_tokens[row], dtype=np.int32),
+            rejected_tokens=np.array(list(chain(*self.rejected_tokens[row][:end])), dtype=np.int32),
         )

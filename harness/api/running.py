@@ -21,6 +21,7 @@ from harness.planning.finished import SweepStart, find_start, is_finished
 from harness.status.run_status import estimate_time_left
 from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
+from workers.vllm_plugin.installation import get_version
 
 if TYPE_CHECKING:  # imported when there is something to run
     from harness.driver.driver import Summary
@@ -115,6 +116,7 @@ def run_sweep(
                 say(f"The files of this sweep are those of {start.run.label}, which is now the latest run.")
             _keep_up(store, start, start.run)
             return RunOutcome(start.run.id, config.name, store.address)
+        _check_engine(config)
         run_id = store.add_run(config.name, start.identity, library_versions(), start.inputs)
         # A sweep that fails before anything is planned, by a wrong model name for one, leaves no trace.
         listening.callback(_forget_if_empty, store, run_id)
@@ -234,6 +236,12 @@ def _prepare(config: SweepConfig) -> Materials:
     materials = Materials(config)
     materials.prepare()
     return materials
+
+
+def _check_engine(config: SweepConfig) -> None:
+    """Say that vLLM is needed and missing, before Ray starts."""
+    if config.generation.engine == "vllm" and any(stage.kind == "generate" for stage in config.stages):
+        get_version()
 
 
 def _uses_of_solver(config: SweepConfig) -> list[EntryPoint]:

@@ -10,6 +10,7 @@ from bat.rules import get_rule_form, rule_names
 from harness.config.errors import Path, Problem, spell, suggest
 from harness.config.methods import Choice, Match, Method, parameter_problem, unmeasured_temperature
 from harness.scoring.facts import facts_of
+from workers.names import FIXED_ENGINE_OPTIONS, is_fake_name
 
 if TYPE_CHECKING:
     from harness.config.schema import SweepConfig
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def find_problems(config: SweepConfig) -> Iterator[Problem]:
     """Find what is wrong with a sweep whose sections are each valid; nothing if it can be run."""
-    problems = [*_names(config), *_references(config), *_chosen_by(config)]
+    problems = [*_names(config), *_references(config), *_chosen_by(config), *_engine(config)]
     if not problems:
         # What a stage needs is only defined once all names and references are valid.
         problems = [*_measured_once(config), *_stages(config)]
@@ -143,6 +144,27 @@ def _chosen_by(config: SweepConfig) -> Iterator[Problem]:
                 f"Add {family!r} to it."
             )
             yield Problem(("methods", i, "parameter", "best", "metric"), sentence)
+
+
+def _engine(config: SweepConfig) -> Iterator[Problem]:
+    """What vLLM cannot do, and options that are not for it."""
+    options = config.generation.engine_options or {}
+    path: Path = ("generation", "engine_options")
+    if config.generation.engine == "transformers":
+        if options:
+            sentence = f"options such as {next(iter(options))} are for vLLM. Set generation.engine: vllm."
+            yield Problem(path, sentence)
+        return
+    for name in options:
+        if name in FIXED_ENGINE_OPTIONS:
+            yield Problem((*path, name), f"{name} cannot be set here: the sweep decides about it.")
+    for i, model in enumerate(config.models):
+        if is_fake_name(model.name):
+            sentence = (
+                f"vLLM reads a model from its files, and {model.name!r} has none. Set generation.engine: "
+                "transformers, or use another model."
+            )
+            yield Problem(("models", i, "name"), sentence)
 
 
 def _cycles(config: SweepConfig) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ from harness.config.sections import (
     AtLeastTwo,
     ConstraintCounts,
     Dtype,
+    Engine,
+    EngineOption,
     Enters,
     Fallback,
     Formerly,
@@ -126,6 +128,15 @@ class Generation(Section):
 
     samples: Positive = 1
     """Texts per prefix and seed."""
+
+    engine: Annotated[Engine, Added] = "transformers"
+    """What runs the model: `transformers`, with our own loop, or `vllm`, which is faster on GPUs and must be
+    installed. With vLLM, `batch_size` is the maximum number of texts per forward pass, and texts are not
+    promised to be bit-identical when they are generated again."""
+
+    engine_options: Annotated[dict[str, EngineOption] | None, Added] = None
+    """Options of `vllm.LLM`, such as `gpu_memory_utilization: 0.8`. They are part of job ids, as is the
+    version of vLLM."""
 
 
 class Measurement(Section):

@@ -21,6 +21,7 @@ from bat.acceptance import Fallback as Fallback
 from bat.solvers import SOLVER_NAMES, check_solver
 from harness.scoring.statistics import STATISTIC_NAMES, check_statistic
 from workers.names import Dtype as Dtype
+from workers.names import Engine as Engine
 from workers.names import Split as Split
 from workers.names import SplitOn as SplitOn
 
@@ -162,6 +163,7 @@ def _whole(value: object) -> object:
 
 
 _WHOLE = BeforeValidator(_whole)
+EngineOption = bool | int | float | str | list[str] | list[int]
 Positive = Annotated[int, Field(ge=1), _WHOLE]
 Natural = Annotated[int, Field(ge=0), _WHOLE]
 AtLeastTwo = Annotated[int, Field(ge=2), _WHOLE]

@@ -42,6 +42,7 @@ def checks(address: str, *, deep: bool = False) -> dict[str, Check]:
         "Python": software.python,
         "libraries": software.libraries,
         "extras": software.optional_libraries,
+        "vLLM": software.vllm,
         "cores": machine.cores,
         "memory": machine.memory,
         "GPU": machine.gpus,

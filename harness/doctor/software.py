@@ -64,6 +64,21 @@ def optional_libraries() -> Iterable[Finding]:
             yield Finding(f"extra {extra}", Health.OK, versions)
 
 
+def vllm() -> Iterable[Finding]:
+    """Whether vLLM can generate, which only sweeps that ask for it need."""
+    from workers.vllm_plugin import installation
+
+    version = installation.find_version()
+    if version is None:
+        text = "not installed; only sweeps with generation.engine: vllm need it"
+        yield Finding("vLLM", Health.OK, text, f"To use it, run: {installation.INSTALL}")
+    elif not installation.is_registered():
+        text = f"{version}, but the plug-in for it is not registered"
+        yield Finding("vLLM", Health.WARN, text, "Install bat-harness again.")
+    else:
+        yield Finding("vLLM", Health.OK, f"{version}, with the plug-in for rules")
+
+
 def _requirements() -> list[Requirement]:
     return [Requirement(line) for line in importlib.metadata.requires(_DISTRIBUTION) or ()]
 

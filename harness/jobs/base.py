@@ -146,6 +146,11 @@ class JobSpec(ABC, Generic[Value]):
         return None
 
     @property
+    def reproducibility(self) -> str | None:
+        """What is not promised of its result if it is done again, if anything, for provenance."""
+        return None
+
+    @property
     def prefix_set(self) -> str | None:
         """The set of prefixes that its texts continue, if its specification has one."""
         return None

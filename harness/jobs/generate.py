@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from harness.config.expansion import Setting
     from harness.config.schema import SweepConfig
     from workers.generation import GenerationSettings
-    from workers.prefixes import PrefixSet
-    from workers.requests import GenerateRequest
+    from workers.prefixes import Prefix, PrefixSet
+    from workers.requests import GenerateRequest, ModelRequest
 
 # The average of the demo model, at parameters that reject as much as the paper's choices.
 PROGRAMS_PER_TOKEN = 0.25
@@ -53,6 +53,10 @@ class Generate(TextsJob):
     )
     temperature: float | None = None  # None at 1, where the order does not matter
     temperature_order: str | None = None  # first or last
+    # Only for vLLM: our own generation is identified by RESULT_VERSION.
+    engine: str | None = None
+    engine_version: str | None = None
+    engine_options: Mapping[str, Any] | None = None
 
     @classmethod
     def plan(
@@ -62,6 +66,15 @@ class Generate(TextsJob):
         rule = setting.known_rule()
         options = config.generation
         temperature, temperature_order = setting.temperature_columns
+        engine: dict[str, Any] = {}
+        if options.engine == "vllm":
+            from workers.vllm_plugin.installation import get_version
+
+            engine = {
+                "engine": options.engine,
+                "engine_version": get_version(),
+                "engine_options": options.engine_options or None,
+            }
         basis_aware: dict[str, Any] = {}
         solver_source = None
         if rule.basis_aware:
@@ -87,6 +100,7 @@ class Generate(TextsJob):
                 temperature=temperature,
                 temperature_order=temperature_order,
                 **basis_aware,
+                **engine,
             )
             for sample in range(options.samples)
             for start, stop in shards(len(prefix_set.prefixes), config.prefixes.shard_size)
@@ -108,7 +122,17 @@ class Generate(TextsJob):
         first, last = self.prefixes.start, self.prefixes.stop - 1
         return (
             f"continued prefixes {first} to {last} of set {self.prefixes.set[:12]}, {self.model.shown}, "
-            f"{self.rule}{parameter}, seed {self.seed}"
+            f"{self.rule}{parameter}, seed {self.seed}{f', with {self.engine}' if self.engine else ''}"
+        )
+
+    @property
+    def reproducibility(self) -> str | None:
+        if self.engine is None:
+            return None
+        options = "".join(f", {name}={value}" for name, value in (self.engine_options or {}).items())
+        return (
+            f"texts by {self.engine} {self.engine_version}{options}: generated again, they are not promised "
+            "to be bit-identical, because the engine decides which texts share a forward pass"
         )
 
     @property
@@ -121,14 +145,17 @@ class Generate(TextsJob):
 
     @property
     def pace(self) -> str:
-        return "" if self.constraints is None else f"c={self.constraints}"
+        constraints = "" if self.constraints is None else f"c={self.constraints}"
+        return " ".join(part for part in (self.engine, constraints) if part)
 
     def time_unit(self, trial: Trial) -> float:
         """The time of a plain rule plus, for a basis-aware one, that of its programs, timed on few texts."""
         import bat
 
         plain = self._settings(bat.get_rule(*_PLAIN), _TRIAL_TOKENS, self.batch_size, basis_aware=False)
-        seconds = trial.once("plain rule", self.model, lambda: self._time_token(trial, plain))
+        seconds = trial.once(
+            f"plain rule {self.engine or ''}", self.model, lambda: self._time_token(trial, plain)
+        )
         if self.constraints is None:
             return seconds
         few = replace(plain, batch_size=_TRIAL_TEXTS)
@@ -137,10 +164,8 @@ class Generate(TextsJob):
 
     def _time_token(self, trial: Trial, settings: GenerationSettings) -> float:
         """Time a batch up to its first token, which includes reading the prefixes, and up to a few more."""
-        from workers.requests import GenerateRequest
-
         batch = trial.prefixes(self.model)[: settings.batch_size]
-        request = GenerateRequest(trial.model_request(self.model), batch, settings)
+        request = self._request(trial.model_request(self.model), batch, settings)
         one_token = replace(request, settings=replace(settings, max_tokens=1))
         first = trial.seconds(one_token, warm_up=replace(request, prefixes=batch[:1]))
         step = max(0.0, trial.seconds(request) - first) / (settings.max_tokens - 1)
@@ -148,7 +173,6 @@ class Generate(TextsJob):
 
     def request(self, inputs: Inputs, batch_size: int | None = None) -> GenerateRequest:
         import bat
-        from workers.requests import GenerateRequest
 
         entries = inputs.results.prefixes(self.prefixes.set, self.prefixes.start, self.prefixes.stop)
         rule = bat.get_rule(self.rule, self.parameter)
@@ -157,7 +181,18 @@ class Generate(TextsJob):
             heat = bat.Temperature(self.temperature, self.temperature_order)  # type: ignore[arg-type]
             settings = replace(settings, temperature=heat)
         prefixes = tuple(entry.to_prefix() for entry in entries)
-        return GenerateRequest(inputs.model_request(self.model), prefixes, settings)
+        return self._request(inputs.model_request(self.model), prefixes, settings)
+
+    def _request(
+        self, model: ModelRequest, prefixes: tuple[Prefix, ...], settings: GenerationSettings
+    ) -> GenerateRequest:
+        from workers.requests import GenerateRequest, GenerateWithVllmRequest
+
+        if self.engine is None:
+            return GenerateRequest(model, prefixes, settings)
+        assert self.engine_version is not None
+        options = self.engine_options or {}
+        return GenerateWithVllmRequest(model, prefixes, settings, self.engine_version, options)
 
     def _settings(
         self, rule: Rule, max_tokens: int, batch_size: int, *, basis_aware: bool

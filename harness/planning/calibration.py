@@ -74,8 +74,7 @@ class _WorkerTrial:
     def seconds(self, request: Request[Any], *, warm_up: Request[Any] | None = None) -> float:
         if warm_up is not None:
             self._worker.answer(warm_up)
-        if request.model_request is not None:
-            self._worker.load(request.model_request)
+        request.prepare(self._worker)
         began = time.perf_counter()
         self._worker.answer(request)
         return time.perf_counter() - began

@@ -27,6 +27,7 @@ def provenance(reader: Reader, results: Results, *, now: datetime | None = None)
     for run in results.runs:
         facts += _of_run(run, several=len(results.runs) > 1)
     facts += seen.models()
+    facts += [("reproducibility", limits) for limits in ["\n".join(seen.limits)] if limits]
     facts += [("imported texts", origins) for origins in ["\n".join(sorted(seen.origins))] if origins]
     facts += [("corpus", corpus) for corpus in ["\n".join(sorted(seen.corpora))] if corpus]
     facts += _prefix_sets(reader, seen)
@@ -71,6 +72,7 @@ class _Seen:
     tasks: dict[str, dict[str, None]] = field(default_factory=dict)  # model -> what it did
     corpora: set[str] = field(default_factory=set)
     origins: set[str] = field(default_factory=set)
+    limits: dict[str, None] = field(default_factory=dict)  # of how far results can be reproduced
     prefix_sets: dict[str, None] = field(default_factory=dict)
     states: dict[str, JobState] = field(default_factory=dict)
     adjusted: dict[str, str] = field(default_factory=dict)
@@ -88,6 +90,8 @@ class _Seen:
         spec = job.parse()
         if spec.model_identity is not None:
             self.tasks.setdefault(_model(spec.model_identity), {})[spec.model_task] = None
+        if spec.reproducibility is not None:
+            self.limits[spec.reproducibility] = None
         if spec.origin is not None:
             self.origins.add(spec.origin)
         if spec.corpus_identity is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bat.errors import BatError, InvalidInputError
 from workers.local_files import is_model_path
+from workers.names import is_fake_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -41,7 +42,7 @@ def load_tokenizer(model_name: str, revision: str | None = None) -> PreTrainedTo
 
     from workers import fake_model, models
 
-    if models.is_fake(model_name):
+    if is_fake_name(model_name):
         return fake_model.parse(model_name).build(torch.float32)[1]
     if models.is_local(model_name):
         return _read(model_name, _local_folder(model_name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -46,7 +47,10 @@ def test_numba_keeps_what_it_compiles_where_we_look(
         assert not is_compiled(entry)
     index_file._save_index({})
     assert is_compiled(entry)
-    assert not fnmatch(index, f"*.py{sys.version_info.major}{sys.version_info.minor + 1}.nbi")
+    assert not fnmatch(index, f"*.py{sys.version_info.major}{sys.version_info.minor + 1}.*")
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(importlib.metadata, "version", lambda name: "99.0")
+        assert not is_compiled(entry)
 
 
 def test_a_cache_that_users_name_is_the_one_looked_in(

@@ -21,6 +21,7 @@ from harness.doctor import examine, machine, software, surroundings
 from harness.doctor.findings import Finding, Health
 from tests.harness import stores
 from tests.harness.stores import run_command
+from workers.vllm_plugin import installation
 
 
 def only(findings: Iterable[Finding]) -> Finding:
@@ -102,6 +103,24 @@ def test_libraries_that_are_old_or_missing(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_extras_that_are_named_exist() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     assert set(software.EXTRAS) <= set(project["project"]["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    ("version", "registered", "health", "text"),
+    [
+        (None, True, Health.OK, "not installed; only sweeps with generation.engine: vllm need it"),
+        ("0.32.0", False, Health.WARN, "0.32.0, but the plug-in for it is not registered"),
+        ("0.32.0", True, Health.OK, "0.32.0, with the plug-in for rules"),
+    ],
+)
+def test_whether_vllm_can_be_used(
+    version: str | None, registered: bool, health: Health, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "find_version", lambda: version)
+    monkeypatch.setattr(installation, "is_registered", lambda: registered)
+    finding = only(software.vllm())
+    assert (finding.health, finding.text) == (health, text)
+    assert ("pip install vllm" in finding.advice) == (version is None)
 
 
 def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
