@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -44,3 +45,13 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController()
+
+
+def _forget() -> None:
+    """In a forked process, the threads that may have asked for it, or held the lock, do not exist."""
+    global _lock, _inside
+    _lock, _inside = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget)
