@@ -21,7 +21,7 @@ from harness.planning.finished import SweepStart, find_start, is_finished
 from harness.status.run_status import estimate_time_left
 from harness.store import FailedJob, Progress, RetryPolicy, Run, Store, StoreLostError, open_store
 from harness.versions import library_versions
-from workers.vllm_plugin.installation import get_version
+from workers.vllm_plugin.installation import check_options, get_version
 
 if TYPE_CHECKING:  # imported when there is something to run
     from harness.driver.driver import Summary
@@ -239,9 +239,10 @@ def _prepare(config: SweepConfig) -> Materials:
 
 
 def _check_engine(config: SweepConfig) -> None:
-    """Say that vLLM is needed and missing, before Ray starts."""
+    """Say that vLLM is needed and missing, or has no such option, before Ray starts."""
     if config.generation.engine == "vllm" and any(stage.kind == "generate" for stage in config.stages):
         get_version()
+        check_options(config.generation.engine_options or ())
 
 
 def _uses_of_solver(config: SweepConfig) -> list[EntryPoint]:

@@ -68,8 +68,9 @@ class Generate(TextsJob):
         temperature, temperature_order = setting.temperature_columns
         engine: dict[str, Any] = {}
         if options.engine == "vllm":
-            from workers.vllm_plugin.installation import get_version
+            from workers.vllm_plugin.installation import check_options, get_version
 
+            check_options(options.engine_options or ())
             engine = {
                 "engine": options.engine,
                 "engine_version": get_version(),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import bat
-from bat.errors import BatError
+from bat.errors import BatError, InvalidInputError
+from harness.api import running
 from harness.config import load_config
 from harness.config.canonical import from_identity, run_identity
 from harness.jobs import Generate
@@ -91,6 +92,29 @@ class TestSweep:
             BatError, match=r"vLLM, which is not installed .* Run: python -m pip install vllm"
         ):
             planned(folder, tmp_path, engine="vllm")
+
+    def test_a_misspelt_option_is_said_before_anything_runs(
+        self, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """From the source of vLLM, of which this is what is read."""
+        source = tmp_path / "packages" / "vllm" / "engine" / "arg_utils.py"
+        source.parent.mkdir(parents=True)
+        (source.parents[1] / "__init__.py").write_text("raise AssertionError('must not be imported')")
+        source.write_text("class EngineArgs:\n    model: str\n    enforce_eager: bool = False\n")
+        monkeypatch.syspath_prepend(tmp_path / "packages")
+        monkeypatch.setattr(installation, "find_version", lambda: "0.32.0")
+        assert planned(folder, tmp_path, engine="vllm", engine_options={"enforce_eager": True})
+        sweep = tiny_sweep(
+            write_corpus(tmp_path / "corpus"),
+            folder,
+            generation={"engine": "vllm", "engine_options": {"enforce_eger": True}},
+        )
+        for begin in (lambda: make_plan(sweep, Materials(sweep)), lambda: running._check_engine(sweep)):
+            with pytest.raises(InvalidInputError, match=r"got 'enforce_eger'\. Did you mean 'enforce_eager'"):
+                begin()
+        source.write_text("class EngineArgs(Others): ...\n")  # names that cannot be told from here are left
+        installation._option_names.cache_clear()
+        installation.check_options(["anything"])
 
 
 class TestJobs:

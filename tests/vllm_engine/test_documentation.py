@@ -10,7 +10,8 @@ import yaml
 
 from tests.harness.driver.sweeps import tiny_sweep, write_corpus
 from tests.vllm_engine import guide
-from workers.vllm_plugin.engine import Engine, check_options
+from workers.vllm_plugin.engine import Engine
+from workers.vllm_plugin.installation import check_options
 
 
 @pytest.mark.model

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 import pytest
+import vllm
+from vllm.engine.arg_utils import EngineArgs
 
 import bat
 from bat.basis import CACHE_VARIABLE
@@ -18,9 +21,14 @@ from tests.vllm_engine.engines import CONSTRAINTS, engine_request, prompts_of
 from workers.generation import GenerationSettings
 from workers.models import LanguageModel
 from workers.requests import GenerateRequest, GenerateWithVllmRequest, Worker
-from workers.vllm_plugin.installation import get_version
+from workers.vllm_plugin.installation import _option_names, get_version
 
 SETTINGS = GenerationSettings(bat.get_rule("ba-eta", 0.05), CONSTRAINTS, max_tokens=12, seed=2, batch_size=4)
+
+
+def test_options_are_told_from_the_source_of_vllm() -> None:
+    names = [field.name for field in dataclasses.fields(EngineArgs)]
+    assert list(_option_names(Path(vllm.__file__).parent)) == names
 
 
 def test_a_worker_frees_one_engine_before_it_loads_another(worker: Worker, small: LanguageModel) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bat.errors import BatError, InvalidInputError
-from bat.suggestions import did_you_mean
+from bat.errors import BatError
 from workers.encoding import decode_continuation
 from workers.generation_record import Generation, GenerationSettings, StopReason
 from workers.model_cards import load_card
@@ -22,7 +21,7 @@ from workers.models import find_source
 from workers.prompts import Opening, check_openings
 from workers.traces import Trace, decode_trace
 from workers.vllm_plugin.compatibility import let_modules_be_scanned
-from workers.vllm_plugin.installation import VllmUnavailableError, get_version
+from workers.vllm_plugin.installation import VllmUnavailableError, check_options, get_version
 from workers.vllm_plugin.parameters import RuleParameters, write_parameters
 
 if TYPE_CHECKING:
@@ -139,19 +138,6 @@ def _check_version(version: str) -> None:
             f"the job was planned for vLLM {version}, but this worker has {installed}. Install the same "
             "version for the driver and all workers."
         )
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise if vLLM has no option of one of these names."""
-    from vllm.engine.arg_utils import EngineArgs
-
-    known = [field.name for field in fields(EngineArgs)]
-    for name in options:
-        if name not in known:
-            raise InvalidInputError(
-                f"generation.engine_options must be options of vllm.LLM; got {name!r}."
-                f"{did_you_mean(name, known)}"
-            )
 
 
 def _start(name: str, **options: Any) -> LLM:
