@@ -71,22 +71,22 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("extra_args", "sentence"),
         [
-            ({"bat_rule": "ba-etta=0.1"}, "ba-eta"),
+            ({"bat_rule": "ba-etta=0.1"}, "bat_rule must be one of"),
             ({"bat_rule": "ba-eta=7"}, "7"),
             ({"bat_rule": 0.1}, "bat_rule must be a string; got 0.1."),
             ({"bat_rule": "eta=0.1", "bat_sead": 1}, "Did you mean 'bat_seed'"),
             ({"bat_seed": 1}, "bat_rule must say which rule"),
-            ({"bat_rule": "eta=0.1", "bat_seed": "x"}, "seed must be an integer"),
+            ({"bat_rule": "eta=0.1", "bat_seed": "x"}, "bat_seed must be an integer"),
             ({"bat_rule": "eta=0.1", "bat_prefix": 3}, "bat_prefix must be a string"),
             ({"bat_rule": "eta=0.1", "bat_run": 3}, "bat_run must be a string"),
             ({"bat_rule": "eta=0.1", "bat_trace": -1}, "bat_trace must be an integer"),
-            ({"bat_rule": "eta=0.1", "bat_temperature": 0}, "temperature must be a finite number above 0"),
+            ({"bat_rule": "eta=0.1", "bat_temperature": 0}, "bat_temperature must be a finite number"),
             ({"bat_rule": "eta=0.1", "bat_temperature_order": "last"}, "without a temperature"),
             (
                 {"bat_rule": "ba-eta=0.1", "bat_temperature_order": "first", "bat_temperature": 2},
-                "must be last",
+                "bat_temperature_order must be last",
             ),
-            ({"bat_rule": "ba-eta=0.1", "bat_fallback": "non"}, "fallback"),
+            ({"bat_rule": "ba-eta=0.1", "bat_fallback": "non"}, "bat_fallback must be"),
             ({"bat_rule": "ba-eta=0.1", "bat_solver": "certifed"}, "certified"),
         ],
     )
@@ -94,6 +94,7 @@ class TestParameters:
         with pytest.raises(InvalidInputError) as caught:
             check_sampling(SimpleNamespace(extra_args=extra_args))
         assert sentence in str(caught.value)
+        assert "bat_bat_" not in str(caught.value)
 
     @pytest.mark.parametrize(
         ("name", "value"),

@@ -44,7 +44,7 @@ _NEUTRAL: dict[str, tuple[tuple[Any, ...], str]] = {
     "frequency_penalty": ((0.0,), _NO_PENALTIES),
     "repetition_penalty": ((1.0,), _NO_PENALTIES),
     "seed": ((None,), "give it as bat_seed"),
-    "n": ((1,), "send one request for each text, with bat_sample 0, 1, ..."),
+    "n": ((1,), "send one request for each text, with bat_sample 0, 1 and so on"),
 }
 
 
@@ -87,11 +87,11 @@ def parse_parameters(extra_args: Mapping[str, Any] | None) -> RuleParameters | N
     if trace is not None:
         require_integers(bat_trace=(trace, 0))
     settings = {name: given[_START + name] for name in _AS_IN_SETTINGS if _START + name in given}
-    return RuleParameters(
-        GenerationSettings(get_rule(given[_RULE]), temperature=_temperature(given), **settings),
-        given.get("bat_prefix"),
-        trace,
-    )
+    try:
+        asked = GenerationSettings(get_rule(given[_RULE]), temperature=_temperature(given), **settings)
+    except InvalidInputError as error:
+        raise InvalidInputError(_with_name_of_request(str(error))) from error
+    return RuleParameters(asked, given.get("bat_prefix"), trace)
 
 
 def write_parameters(
@@ -132,6 +132,12 @@ def admit(sampling_params: Any) -> RuleParameters | None:
         return parse_parameters(sampling_params.extra_args)
     except BatError as error:
         return RuleParameters(GenerationSettings(get_rule("ancestral")), None, problem=str(error))
+
+
+def _with_name_of_request(sentence: str) -> str:
+    """Call a setting what the request calls it: vLLM has a seed and a temperature of its own."""
+    name = sentence.partition(" ")[0]
+    return _START + sentence if _START + name in _NAMES else sentence
 
 
 def _temperature(given: Mapping[str, Any]) -> Temperature | None:
