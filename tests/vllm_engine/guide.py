@@ -15,9 +15,9 @@ OFFLINE, CLIENT = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 [PREPARE] = re.findall(r"`(--additional-config .*?)`", TEXT)
 
 
-def printed_by(example: str) -> str:
-    """Run it as it stands."""
+def printed_by(example: str, name: str = "__main__") -> str:
+    """Run it as it stands, as a script, or as what a process that a script starts imports (`__mp_main__`)."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(example, "vllm.md", "exec"), {})
+        exec(compile(example, "vllm.md", "exec"), {"__name__": name})
     return output.getvalue()

@@ -24,6 +24,12 @@ def test_offline(demo_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert guide.printed_by(guide.OFFLINE.replace('"bat_seed": 0', '"bat_seed": 1')) != text
 
 
+def test_vllm_may_import_the_offline_example_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does in a process that it starts by spawning, which must not start an engine in turn."""
+    monkeypatch.setattr(vllm, "LLM", lambda name: pytest.fail("a second engine was started"))
+    assert guide.printed_by(guide.OFFLINE, "__mp_main__") == ""
+
+
 def test_in_a_sweep(tmp_path: Path) -> None:
     generation = yaml.safe_load(guide.SWEEP)["generation"]
     sweep = tiny_sweep(write_corpus(tmp_path / "corpus"), guide.MODEL, generation=generation)
