@@ -38,7 +38,7 @@ SHIFTS = ((0.0, 0.0), (0.3, 0.5), (0.6, 0.8), (1.0, 1.2))  # in standard deviati
 _FALLING = 1 / np.sqrt(np.arange(1, 65))
 VECTORS = {"equal": (np.ones(16), 0), "leading": (_FALLING, 0), "weak": (_FALLING, 4)}
 # One short run of k-means for each seed, to save time: a sweep makes five long ones.
-QUICK = Mauve(kmeans_redo=1, kmeans_max_iterations=20).model_dump()
+QUICK = Mauve(kmeans_redo=1, kmeans_max_iterations=20)
 SCORES = {score.name: score for score in histogram_scores(Mauve().model_dump())}
 
 Values = dict[str, FloatArray]  # of a score, by how prefixes were weighed
@@ -208,9 +208,10 @@ def from_shares(tilts: tuple[float, float], seed: int) -> Draw:
     return draw
 
 
-def from_vectors(shifts: tuple[float, float], kind: str) -> Draw:
+def from_vectors(shifts: tuple[float, float], kind: str, clustering: Mauve) -> Draw:
     """Draw normal vectors, a method's shifted along one direction, and cluster them with five seeds."""
     deviations, direction = VECTORS[kind]
+    settings = clustering.model_dump()
 
     def draw(random: np.random.Generator) -> tuple[list[Labels], int]:
         vectors = random.normal(size=(3, TEXTS, len(deviations)))
@@ -218,7 +219,7 @@ def from_vectors(shifts: tuple[float, float], kind: str) -> Draw:
         vectors[2, shared] = vectors[1, shared]
         vectors[1:, :, direction] += np.array(shifts)[:, None]
         human, *methods = (vectors * deviations).astype(np.float32)
-        made = [cluster(human, method, QUICK) for method in methods]
+        made = [cluster(human, method, settings) for method in methods]
         return [[(each.human, each.generated) for each in seeds] for seeds in made], made[0][0].buckets
 
     return draw
@@ -253,13 +254,18 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--vectors", choices=VECTORS, help="cluster vectors instead of drawing histograms")
+    parser.add_argument("--long", action="store_true", help="run k-means for as long as a sweep does")
     parser.add_argument("--score", default="mauve", choices=SCORES)
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
+    clustering = Mauve() if asked.long else QUICK
     for pair in SHIFTS if asked.vectors else TILTS:
         print(f"{asked.score}, {TEXTS} prefixes, {'shifts' if asked.vectors else 'tilts'} {pair}")
-        draw = from_vectors(pair, asked.vectors) if asked.vectors else from_shares(pair, asked.seed)
+        if asked.vectors:
+            draw = from_vectors(pair, asked.vectors, clustering)
+        else:
+            draw = from_shares(pair, asked.seed)
         simulate(asked.score, draw, asked.experiments, asked.seed, all_ways=not asked.vectors)
 
 
