@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +17,11 @@ from tests.harness.report.finished import run_in_this_process, wider_sweep
 
 @pytest.fixture(scope="session")
 def text_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of made-up documents."""
-    return write_corpus(tmp_path_factory.mktemp("text") / "corpus")
+    """A folder of made-up documents, written long enough ago that they will not change again."""
+    corpus = write_corpus(tmp_path_factory.mktemp("text") / "corpus")
+    for path in corpus.iterdir():
+        os.utime(path, (time.time() - 60,) * 2)
+    return corpus
 
 
 @pytest.fixture(scope="session")

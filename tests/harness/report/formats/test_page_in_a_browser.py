@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import html as escapes
-import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from harness.report.formats import html
 from tests.harness.report.formats.made_report import report
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+from tests.harness.view.conftest import BROWSER, QUIET
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome")
 
 # What a reader does, and what the page then looks like.
-ACTIONS = """
+ACTIONS = """() => {
 const table = document.querySelector("table.results");
 const headings = [...table.tHead.rows[0].cells];
 const rows = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
@@ -45,24 +39,20 @@ seen.how.push(how.hidden ? null : how.textContent);
 press("Escape");
 seen.how.push(how.hidden ? null : how.textContent);
 seen.width = [document.documentElement.scrollWidth, document.documentElement.clientWidth];
-document.body.innerHTML = "<pre id=seen></pre>";
-document.getElementById("seen").textContent = JSON.stringify(seen);
-"""
+return seen;
+}"""
 
 
 def visit(folder: Path, width: int) -> dict[str, Any]:
-    page = html.page(report())
-    # The policy of the page would stop this test's own script.
-    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     file = folder / "page.html"
-    file.write_text(page.replace("</body>", f"<script>{ACTIONS}</script></body>"))
-    size = (f"--window-size={width},800", f"--user-data-dir={folder / 'profile'}")
-    assert BROWSER is not None
-    command = [BROWSER, *QUIET, *size, "--dump-dom", file.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    [seen] = re.findall(r'<pre id="seen">(.*?)</pre>', shown, re.DOTALL)
-    found: dict[str, Any] = json.loads(escapes.unescape(seen))
-    return found
+    file.write_text(html.page(report()))
+    with sync_playwright() as playwright:  # whose pages have the focus: without it, nothing is explained
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=QUIET)
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(file.as_uri())
+        seen: dict[str, Any] = page.evaluate(ACTIONS)
+        browser.close()
+    return seen
 
 
 def test_tables_sort_and_numbers_explain_themselves_without_a_pointer(tmp_path: Path) -> None:
