@@ -23,11 +23,11 @@ _limit: Any = None
 
 @contextlib.contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS to one thread in this process, until the last of those who asked for it at once has left."""
+    """Keep NumPy's and SciPy's BLAS to one thread in this process, until the last who asked has left."""
     global _inside, _limit
     with _lock:
         if _inside == 0:
-            _limit = _libraries().limit(limits=1, user_api="blas")
+            _limit = libraries().limit(limits=1)
         _inside += 1
     try:
         yield
@@ -39,12 +39,15 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 @functools.cache
-def _libraries() -> ThreadpoolController:
-    """The libraries that are loaded; finding them takes a while."""
+def libraries() -> ThreadpoolController:
+    """The BLAS of NumPy and SciPy, and any other that is loaded by now; finding them takes a while.
+
+    A package that brings its own later, as faiss does, keeps its threads: no product of ours goes through it.
+    """
     import numpy.linalg  # noqa: F401
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _forget() -> None:

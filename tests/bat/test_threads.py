@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import bat
 from bat import blas_threads, certificates
@@ -111,8 +111,7 @@ def test_a_row_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatc
 
 
 def threads_of_blas() -> set[int]:
-    libraries = ThreadpoolController().select(user_api="blas").info()
-    return {library["num_threads"] for library in libraries}
+    return {library["num_threads"] for library in blas_threads.libraries().info()}
 
 
 def test_blas_has_one_thread_until_the_last_of_those_at_work_has_left(
