@@ -57,6 +57,11 @@ class Match:
     reference_rate: Estimate  # of the rule it was to match
 
 
+def rates_agree(rate: float, reference_rate: float) -> bool:
+    """Whether two matched rates are the same for a reader; otherwise no parameter comes nearer."""
+    return abs(rate - reference_rate) < 0.005
+
+
 def rejection_rate(
     measurement: Measurement, rule: Rule, constraints: int = 20, *, replicates: int = 1000, seed: int = 0
 ) -> Estimate:
@@ -136,7 +141,7 @@ def matching_parameter(
     """Return the parameter of the named rule that rejects as much as ``rule`` does at its own.
 
     Both rules meet the same resampled documents, so what makes a document hard for both does not widen the
-    interval. Where no parameter reaches the rate, the nearest is taken: the two rates tell.
+    interval. Where no parameter reaches the rate, the nearest is taken: the two rates tell (`rates_agree`).
     """
     sought = _get_rule_with_parameter(target_rule_name)
     documents = _documents(measurement)

@@ -21,7 +21,7 @@ from harness.jobs import MeasureHumanText, ScoreGenerated, ScoreHuman
 from harness.scoring.facts import Better
 from harness.store import Reader, Resolution
 from workers.measurement_record import Measurement
-from workers.rejection import Estimate, matching_parameter, parameter_at_rate
+from workers.rejection import Estimate, matching_parameter, parameter_at_rate, rates_agree
 
 if TYPE_CHECKING:
     from harness.planning.planner import PlannedSetting
@@ -94,14 +94,16 @@ class Evidence:
             return None
         rule = reference.known_rule()
         match = matching_parameter(measurement, rule, setting.rule, setting.constraints or 0)
+        rates = match.rate.value, match.reference_rate.value
         how = (
-            f"rejects {match.rate.value:.4%} of human text, {rule} {match.reference_rate.value:.4%} "
+            f"rejects {rates[0]:.4%} of human text, {rule} {rates[1]:.4%} "
             f"(95%: {match.parameter.low:.4g} to {match.parameter.high:.4g})"
+            f"{'' if rates_agree(*rates) else '; no parameter comes nearer'}"
         )
         detail = _ends(match.parameter) | {
-            "rate": match.rate.value,
+            "rate": rates[0],
             "reference": str(rule),
-            "reference_rate": match.reference_rate.value,
+            "reference_rate": rates[1],
         }
         return self._conclude(name, setting, match.parameter.value, how, detail, self._measure_ids, before)
 

@@ -17,6 +17,7 @@ from harness.report.tables.cells import (
 )
 from harness.report.tables.comparing import Comparison, Pair
 from harness.report.tables.labels import distinct, joined, labels
+from harness.report.tables.matching import unequal_rates
 from harness.scoring.differences import words
 from harness.words import counted
 
@@ -51,6 +52,7 @@ def differences(sources: Sources) -> list[Table | Missing]:
             rows=rows,
             notes=(
                 *notes,
+                *unequal_rates(result for result, _ in pairs),
                 f"The interval excludes zero for {shown} of {counted(len(pairs), 'pair')}; without any "
                 "difference, that happens by chance for one in twenty.",
             ),

@@ -8,6 +8,7 @@ from harness.report.parts import Cell, Missing, Row, Table
 from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY, difference_cell, has_score, mauve_cell, mauve_of
 from harness.report.tables.labels import compared, models_of, paper_columns
+from harness.report.tables.matching import unequal_rates
 
 # The paper's text does not give the rate; the scripts that its authors published do.
 _RATE = AtRate(0.25)
@@ -61,6 +62,7 @@ def lower_entropy(sources: Sources) -> list[Table | Missing]:
             columns=("method", *(heading for heading, _, _ in columns)),
             rows=tuple(rows),
             notes=(
+                *unequal_rates(results),
                 f"{paper.statement('lower-entropy')} It does not give the rejection rate "
                 "of its table; the scripts that its authors published use a quarter.",
                 "In parentheses after the paper's values are its subscripts, which it does not explain; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.config.expansion import AtRate, EqualRate
@@ -12,6 +12,7 @@ from harness.report.results import Result, Sources
 from harness.report.tables.cells import EMPTY
 from harness.report.tables.labels import labels, merged
 from harness.report.tables.rejection import rate_cell
+from workers.rejection import rates_agree
 
 
 def matching(sources: Sources) -> list[Table | Missing]:
@@ -39,9 +40,22 @@ def matching(sources: Sources) -> list[Table | Missing]:
             "which are the same for both rules.",
             columns=("method", "parameter", "rejected, %", "matched to", "which rejects, %"),
             rows=tuple(rows),
-            notes=sources.paper_says("stricter-parameters"),
+            notes=(*unequal_rates(results), *sources.paper_says("stricter-parameters")),
         )
     ]
+
+
+def unequal_rates(results: Iterable[Result]) -> tuple[str, ...]:
+    """A sentence for each result that was to reject as much as another, and does not."""
+    notes = []
+    for result in results:
+        detail = _detail(result)
+        if "rate" in detail and not rates_agree(detail["rate"], detail["reference_rate"]):
+            notes.append(
+                f"{result.label} rejects {detail['rate']:.1%} of human text and {detail['reference']} "
+                f"{detail['reference_rate']:.1%}: no parameter comes nearer."
+            )
+    return tuple(dict.fromkeys(notes))
 
 
 def _parameter_cell(result: Result) -> Cell:

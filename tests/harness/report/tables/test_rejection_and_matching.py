@@ -12,6 +12,7 @@ from bat.rules import builtin_rule_names, get_rule_form
 from harness.report.parts import Cell, Missing, Table
 from harness.report.pictures import pictures_of_rejection
 from harness.report.results import Measured
+from harness.report.tables.differences import differences
 from harness.report.tables.matching import matching
 from harness.report.tables.rejection import rates, rejection, rules_of
 from harness.store import Resolution
@@ -183,6 +184,16 @@ def test_a_match_has_both_rates_and_the_interval_of_its_parameter() -> None:
     assert (parameter.text, parameter.value) == ("0.02 [0.01, 0.03]", 0.02)
     assert (parameter.low, parameter.high, parameter.jobs) == (0.01, 0.03, ("m-fake",))
     assert (own.value, reference.text, other.value) == (11.0, "eta=0.002", 12.5)
+
+
+def test_rates_that_could_not_be_matched_are_said_wherever_they_are_compared() -> None:
+    results = make_results()
+    said = "ba-eta=0.02 (c=20) rejects 11.0% of human text and eta=0.002 12.5%: no parameter comes nearer."
+    for table in (matching, differences):
+        assert said in only(table(make_sources(results))).notes
+    near = Resolution("p", {}, "so", 0.02, ("m",), {"rate": 0.121, "reference_rate": 0.125})
+    matched = replace(results, results=(results.results[0], replace(results.results[1], resolution=near)))
+    assert not any("nearer" in note for note in only(differences(make_sources(matched))).notes)
 
 
 def test_a_rate_that_was_asked_for() -> None:
