@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.int64]
 RESAMPLES = 1000
 _LEVEL = 0.05
 _MOST_WEIGHTS = 5_000_000  # in memory at once
-_ORDER = (Answer.FIRST, Answer.SECOND, Answer.TIE)
+ANSWERS = (Answer.FIRST, Answer.SECOND, Answer.TIE)  # in the order of counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Clusters:
 def pair_result(votes: Sequence[Vote], resamples: int = RESAMPLES) -> PairResult:
     """Everything about the votes on one pair; raises if there are none."""
     clusters = Clusters(votes, resamples)
-    answers = np.array([_ORDER.index(vote.answer) for vote in votes])
+    answers = np.array([ANSWERS.index(vote.answer) for vote in votes])
     chosen = np.eye(3)[answers]  # [n, 3]
     # Shares, and the difference of the first two.
     columns = np.column_stack([chosen, chosen[:, 0] - chosen[:, 1]])

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.judge.shares import Clusters, Estimate, FloatArray, IntArray
+from harness.judge.shares import ANSWERS, Clusters, Estimate, FloatArray, IntArray
 from harness.judge.votes import Vote
-from harness.store.study_records import Answer
 
 RESAMPLES = 200  # each is three fits
 _PULL = 0.01  # as if every setting had a hundredth of a vote for and against it
-_ORDER = (Answer.FIRST, Answer.SECOND, Answer.TIE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def strengths(
         return None
     numbers = {name: number for number, name in enumerate(settings)}
     ends = np.array([[numbers[side] for side in pair] for pair in sides])
-    cell = np.array([3 * (vote.pair or 0) + _ORDER.index(vote.answer) for vote in votes])
+    cell = np.array([3 * (vote.pair or 0) + ANSWERS.index(vote.answer) for vote in votes])
     columns = np.eye(3 * len(sides))[cell]  # [n, 3 pairs]
     clusters = Clusters(votes, resamples)
 
