@@ -14,6 +14,7 @@ tag_run          add tags to a run
 untag_run        remove tags from a run
 delete_run       delete a run, and the results that no other run uses
 diff_runs        in what two runs differ
+hash_run         a hash of the results of a run, to compare with that of a rerun
 merge_databases  bring the results of one database into another
 open_results     scores, texts, tokens and human text as pandas DataFrames
 write_report     tables and figures as files
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from bat.errors import BatError as BatError
     from harness.api.managing import DeletedRun as DeletedRun
     from harness.api.managing import Difference as Difference
+    from harness.api.managing import RunHash as RunHash
     from harness.api.managing import delete_run as delete_run
     from harness.api.managing import diff_runs as diff_runs
+    from harness.api.managing import hash_run as hash_run
     from harness.api.managing import rename_run as rename_run
     from harness.api.managing import tag_run as tag_run
     from harness.api.managing import untag_run as untag_run
@@ -62,6 +65,7 @@ _MODULES = {
     "Difference": "harness.api.managing",
     "MergeOutcome": "harness.api.merging",
     "RetryOutcome": "harness.api.runs",
+    "RunHash": "harness.api.managing",
     "RunOutcome": "harness.api.running",
     "RunResults": "harness.api.results",
     "RunStatus": "harness.status.run_status",
@@ -72,6 +76,7 @@ _MODULES = {
     "delete_run": "harness.api.managing",
     "diff_runs": "harness.api.managing",
     "get_status": "harness.api.runs",
+    "hash_run": "harness.api.managing",
     "list_runs": "harness.api.runs",
     "load_sweep": "harness.api.sweeps",
     "merge_databases": "harness.api.merging",

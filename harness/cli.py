@@ -168,13 +168,14 @@ for _purpose, _commands in _COMMANDS.items():
         app.command(_name, cls=_Command, rich_help_panel=_purpose)(_function)
 
 _GROUPS: dict[tuple[str, str, str], dict[str, Callable[..., None]]] = {
-    ("runs", "List, rename, tag, delete and compare runs.", "Read results"): {
+    ("runs", "List, rename, tag, delete, compare and hash runs.", "Read results"): {
         "list": runs.list_,
         "rename": runs.rename,
         "tag": runs.tag,
         "untag": runs.untag,
         "delete": runs.delete,
         "diff": runs.diff,
+        "hash": runs.hash_,
     },
     ("judge", "Let people compare texts: make, serve and report studies.", "Read results"): {
         "make": judge_make.make,

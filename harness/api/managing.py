@@ -1,4 +1,4 @@
-"""Runs renamed, tagged and deleted, and the differences between two."""
+"""Runs renamed, tagged and deleted, the differences between two, and the hash of the results of one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from bat.errors import InvalidInputError
 from harness.api.runs import Database, RunName, choose_run, reading
+from harness.api.sweeps import StepProgress
 from harness.config.sections import NAME_RULE, is_name
 from harness.status.run_status import lease_owners, live_drivers
 from harness.store import Deletion, Reader, Run, open_store
@@ -111,6 +112,29 @@ def _check_idle(reader: Reader, run: Run, what: str) -> None:
 def _check_name(what: str, name: str) -> None:
     if not is_name(name):
         raise InvalidInputError(f"{what} {NAME_RULE}; got {name!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunHash:
+    """What the results of a run are, in 64 digits, and of how many of its jobs."""
+
+    run: Run
+    done: int
+    jobs: int
+    sha256: str
+
+
+def hash_run(db: Database, run: RunName = None, *, progress: StepProgress | None = None) -> RunHash:
+    """The hash of all results of a run: equal for equal results, wherever they were computed.
+
+    Times, attempts and workers are left out. Jobs that are not done are, too.
+    """
+    with reading(db) as reader:
+        chosen = choose_run(reader, run)
+        counts = reader.progress(chosen.id)
+        done, jobs = sum(kind.done for kind in counts), sum(kind.total for kind in counts)
+        shown = None if progress is None else progress("Reading results", done)
+        return RunHash(chosen, done, jobs, reader.results_hash(chosen.id, shown))
 
 
 @dataclass(frozen=True, slots=True)

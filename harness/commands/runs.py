@@ -189,6 +189,40 @@ def diff(
         typer.echo(f"{labels[0]} and {labels[1]} do not differ.")
 
 
+def hash_(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            show_default=False,
+            help="Name or number of a run, or NAME#NUMBER; default: the latest run.",
+        ),
+    ] = None,
+    db: options.Database = options.DEFAULT_DATABASE,
+    as_json: options.Json = False,
+) -> None:
+    """Print a hash of all results of a run, to compare with that of a rerun.
+
+    Equal results have equal hashes, in any database and for any number of workers.
+    Between different processors rounding may differ, and with it the hash. To find
+    the jobs that differ, merge the two databases.
+
+    Examples:
+
+        bat-harness runs hash demo
+        bat-harness runs hash demo --db rerun.db
+    """
+    from harness.api.managing import hash_run
+
+    with stages(transient=True) as stage:
+        hashed = hash_run(db, run, progress=stage)
+    if as_json:
+        record = {"run": hashed.run.id, "name": hashed.run.name}
+        typer.echo(json.dumps({**record, "done": hashed.done, "jobs": hashed.jobs, "sha256": hashed.sha256}))
+    else:
+        typer.echo(f"{hashed.sha256}  {hashed.run.label}, {hashed.done:,} of {hashed.jobs:,} jobs done")
+
+
 def _shown(value: Any) -> Text:
     if value is None:
         return Text("-", "dim")

@@ -36,11 +36,16 @@ from harness.store.tables import (
 Add = Callable[[Any], None]
 
 
-def results_hash(connection: Connection, run_id: int) -> str:
-    """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions."""
+def results_hash(connection: Connection, run_id: int, progress: Callable[[int], None] | None = None) -> str:
+    """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions.
+
+    `progress` is called with the number of jobs read.
+    """
     digest = hashlib.sha256()
     add = _adding_to(digest)
-    for job in _done_jobs(connection, run_id):
+    for number, job in enumerate(_done_jobs(connection, run_id)):
+        if progress is not None:
+            progress(number)
         add(job.id)
         _add_result(connection, job.key, JobKind(job.kind), add)
     _add_resolutions(connection, run_id, add)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
@@ -211,10 +211,10 @@ class Reader(JobReader):
         with self._database.reading() as connection:
             return _find_prefix_set_key(connection, prefix_set_id) is not None
 
-    def results_hash(self, run_id: int) -> str:
+    def results_hash(self, run_id: int, progress: Callable[[int], None] | None = None) -> str:
         """One hash of all results of a run: equal results have equal hashes, wherever they were computed."""
         with self._database.reading() as connection:
-            return hashing.results_hash(connection, run_id)
+            return hashing.results_hash(connection, run_id, progress)
 
     def _done_keys(self, job_ids: Sequence[str]) -> dict[str, int]:
         with self._database.reading() as connection:

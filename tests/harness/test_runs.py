@@ -147,3 +147,20 @@ def test_differences_are_readable(db: str, capsys: pytest.CaptureFixture[str]) -
     assert all(key.startswith(("methods.", "stages.")) for key in by_key)
     said = run_command(capsys, "runs", "diff", "3", "more#3", "--db", db)
     assert said == "more#3 and more#3 do not differ.\n"
+
+
+def test_the_hash_of_a_run_is_that_of_its_results(
+    tmp_path: Path, db: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled = stores.filled(tmp_path)
+    digest = harness.hash_run(filled).sha256
+    assert re.fullmatch("[0-9a-f]{64}", digest)
+    assert run_command(capsys, "runs", "hash", "--db", filled) == f"{digest}  demo#1, 5 of 5 jobs done\n"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    again = stores.filled(elsewhere)
+    record = json.loads(run_command(capsys, "runs", "hash", "demo", "--db", again, "--json"))
+    assert record == {"run": 1, "name": "demo", "done": 5, "jobs": 5, "sha256": digest}
+    unfinished = harness.hash_run(db, "tiny#1")
+    assert (unfinished.done, unfinished.sha256 == digest) == (0, False)
+    assert "there is no run" in run_command(capsys, "runs", "hash", "tiny#9", "--db", db, code=1)
