@@ -195,11 +195,11 @@ def test_what_a_difference_shows_is_said_in_words() -> None:
         "One: eta=0.002 is higher than ba-eta=0.02 (c=20) by 5.0 points of MAUVE"
     )
     assert table.notes[1].startswith("Two: ba-eta=0.02 (c=20) is higher than eta=0.002 by 15.0 points")
-    assert table.notes[2].startswith("The interval excludes zero for 2 of 2 pairs")
+    assert table.notes[-1].startswith("The interval excludes zero for 2 of 2 pairs")
     same = make_results(config, mauve=lambda instance, setting: 0.9)
     notes = table_of(differences(make_sources(same))).notes
     assert notes[0].startswith("One: ba-eta=0.02 (c=20) and eta=0.002: no difference shown (0.0 points")
-    assert notes[2].startswith("The interval excludes zero for 0 of 2 pairs")
+    assert notes[-1].startswith("The interval excludes zero for 0 of 2 pairs")
 
 
 def test_two_matches_that_ended_at_one_parameter_are_both_there() -> None:
