@@ -77,6 +77,8 @@ class ProcessPool:
         busy = [name for name, worker in self._workers.items() if worker.out]
         for name in self._doomed(busy):
             process = self._workers[name].process
+            if process.exitcode is not None:
+                continue  # killed before, with its last answer unread; its number may be reused
             assert process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
             process.join()
