@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from workers.rejection import Curve
 
 _ROW_CM = 5.0
-_LEGEND_CM = 0.8
+_LEGEND_CM = 0.8  # a line of it
+_LEGEND_COLUMNS = 3
 
 _SYMBOLS = {
     "eta": "η",
@@ -63,9 +64,10 @@ def draw(curves: Sequence[Curve]) -> Figure:
         families.setdefault(style.plain_name(curve.rule), []).append(curve)
     columns = min(len(families), 2)
     rows = -(-len(families) // columns)
-    figure = style.new_figure(_ROW_CM * rows + _LEGEND_CM)
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
     looks = _looks(curves)
+    lines_of_legend = -(-len(looks) // _LEGEND_COLUMNS)
+    figure = style.new_figure(_ROW_CM * rows + _LEGEND_CM * lines_of_legend)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (family, own) in zip(panels, families.items(), strict=False):
         _draw_panel(axes, family, own, looks)
     for axes in panels[len(families) :]:
@@ -96,7 +98,7 @@ def _draw_panel(
         look = looks[_kind(curve)]
         rate, low, high = (100.0 * part for part in (curve.value, curve.low, curve.high))
         axes.fill_betweenx(curve.parameters, low, high, color=look.colour, alpha=0.25, linewidth=0)
-        axes.plot(rate, curve.parameters, look.line, color=look.colour)
+        axes.plot(rate, curve.parameters, linestyle=look.line, color=look.colour)
         # Parameters that reject nothing would only stretch the axis.
         moving = (curve.value > 0.0) & (curve.value < 1.0)
         shown += curve.parameters[moving].tolist()
@@ -123,10 +125,11 @@ def _explain(figure: Figure, looks: dict[tuple[bool, int], style.Look]) -> None:
     several = sum(aware for aware, _ in looks) > 1
     signs = []
     for (aware, constraints), look in looks.items():
-        label = "basis-aware form" if aware else "plain rule"
-        label += f", c = {constraints}" if aware and several else ""
+        form = f"basis-aware, c = {constraints}" if several else "basis-aware form"
+        label = form if aware else "plain rule"
         signs.append(Line2D([], [], color=look.colour, linestyle=look.line, label=label))
-    figure.legend(handles=signs, loc="outside upper center", ncols=len(signs))
+    columns = min(len(signs), _LEGEND_COLUMNS)
+    figure.legend(handles=signs, loc="outside upper center", ncols=columns, columnspacing=1.0)
 
 
 def _describe(curves: Sequence[Curve]) -> str:

@@ -73,6 +73,19 @@ def test_every_number_of_constraints_has_a_line_of_its_own() -> None:
     lines = figure.axes[0].get_lines()
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 3
     [legend] = figure.legends
-    explained = ["plain rule", "basis-aware form, c = 20", "basis-aware form, c = 100"]
+    explained = ["plain rule", "basis-aware, c = 20", "basis-aware, c = 100"]
     assert [text.get_text() for text in legend.get_texts()] == explained
     assert legend.get_lines()[2].get_color() == lines[1].get_color()
+
+
+def test_a_legend_of_many_numbers_of_constraints_is_inside_the_figure() -> None:
+    aware = [dataclasses.replace(CURVES[1], constraints=constraints) for constraints in (5, 20, 100, 576)]
+    with style.settings():
+        figure = draw([CURVES[0], *aware])
+        figure.draw_without_rendering()
+    [legend] = figure.legends
+    box = legend.get_window_extent().transformed(figure.transFigure.inverted())
+    assert box.x0 >= 0.0
+    assert box.x1 <= 1.0
+    assert box.y1 <= 1.0
+    assert box.y0 >= figure.axes[0].get_position().y1
