@@ -116,12 +116,12 @@ def _check_name(what: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunHash:
-    """What the results of a run are, in 64 digits, and of how many of its jobs."""
+    """What the results of a run are, in 64 digits; and those of each of its jobs that are done."""
 
     run: Run
-    done: int
-    jobs: int
+    jobs: int  # also those that are not done
     sha256: str
+    by_job: Mapping[str, str]
 
 
 def hash_run(db: Database, run: RunName = None, *, progress: StepProgress | None = None) -> RunHash:
@@ -132,9 +132,11 @@ def hash_run(db: Database, run: RunName = None, *, progress: StepProgress | None
     with reading(db) as reader:
         chosen = choose_run(reader, run)
         counts = reader.progress(chosen.id)
-        done, jobs = sum(kind.done for kind in counts), sum(kind.total for kind in counts)
+        done = sum(kind.done for kind in counts)
         shown = None if progress is None else progress("Reading results", done)
-        return RunHash(chosen, done, jobs, reader.results_hash(chosen.id, shown))
+        by_job = reader.result_hashes(chosen.id, shown)
+        jobs = sum(kind.total for kind in counts)
+        return RunHash(chosen, jobs, reader.results_hash(chosen.id, by_job), by_job)
 
 
 @dataclass(frozen=True, slots=True)

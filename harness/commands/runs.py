@@ -199,28 +199,36 @@ def hash_(
         ),
     ] = None,
     db: options.Database = options.DEFAULT_DATABASE,
+    jobs: Annotated[
+        bool, typer.Option("--jobs", help="Print the hash and the id of each job that is done instead.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Print a hash of all results of a run, to compare with that of a rerun.
 
     Equal results have equal hashes, in any database and for any number of workers.
-    Between different processors rounding may differ, and with it the hash. To find
-    the jobs that differ, merge the two databases.
+    Between different processors rounding may differ, and with it the hash. With
+    --jobs, a part of a run can be compared: jobs have the same id everywhere.
 
     Examples:
 
         bat-harness runs hash demo
-        bat-harness runs hash demo --db rerun.db
+        bat-harness runs hash demo --db rerun.db --jobs
     """
     from harness.api.managing import hash_run
 
     with stages(transient=True) as stage:
         hashed = hash_run(db, run, progress=stage)
     if as_json:
-        record = {"run": hashed.run.id, "name": hashed.run.name}
-        typer.echo(json.dumps({**record, "done": hashed.done, "jobs": hashed.jobs, "sha256": hashed.sha256}))
+        record: dict[str, Any] = {"run": hashed.run.id, "name": hashed.run.name, "sha256": hashed.sha256}
+        record |= {"done": len(hashed.by_job), "jobs": hashed.jobs}
+        typer.echo(json.dumps({**record, "by_job": dict(hashed.by_job)} if jobs else record))
+    elif jobs:
+        for job_id, sha256 in hashed.by_job.items():
+            typer.echo(f"{sha256}  {job_id}")
     else:
-        typer.echo(f"{hashed.sha256}  {hashed.run.label}, {hashed.done:,} of {hashed.jobs:,} jobs done")
+        done = f"{len(hashed.by_job):,} of {hashed.jobs:,} jobs done"
+        typer.echo(f"{hashed.sha256}  {hashed.run.label}, {done}")
 
 
 def _shown(value: Any) -> Text:

@@ -7,7 +7,7 @@ on one worker, on four, and on four that are killed now and then must give the s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,18 +36,30 @@ from harness.store.tables import (
 Add = Callable[[Any], None]
 
 
-def results_hash(connection: Connection, run_id: int, progress: Callable[[int], None] | None = None) -> str:
-    """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions.
+def result_hashes(
+    connection: Connection, run_id: int, progress: Callable[[int], None] | None = None
+) -> dict[str, str]:
+    """The hash of the result of each done job of a run, by job id.
 
     `progress` is called with the number of jobs read.
     """
-    digest = hashlib.sha256()
-    add = _adding_to(digest)
-    for number, job in enumerate(_done_jobs(connection, run_id)):
+    hashes = {}
+    for number, job in enumerate(_done_jobs(connection, run_id), start=1):
+        hashes[job.id] = result_hash(connection, job.key, JobKind(job.kind))
         if progress is not None:
             progress(number)
-        add(job.id)
-        _add_result(connection, job.key, JobKind(job.kind), add)
+    return hashes
+
+
+def results_hash(connection: Connection, run_id: int, by_job: Mapping[str, str] | None = None) -> str:
+    """SHA-256, in hexadecimal, of the contents of all done jobs of a run and of its resolutions.
+
+    `by_job` is what `result_hashes` returns, if it is known.
+    """
+    digest = hashlib.sha256()
+    add = _adding_to(digest)
+    for job_id, result in sorted((by_job or result_hashes(connection, run_id)).items()):
+        add([job_id, result])
     _add_resolutions(connection, run_id, add)
     return digest.hexdigest()
 

@@ -211,10 +211,15 @@ class Reader(JobReader):
         with self._database.reading() as connection:
             return _find_prefix_set_key(connection, prefix_set_id) is not None
 
-    def results_hash(self, run_id: int, progress: Callable[[int], None] | None = None) -> str:
+    def results_hash(self, run_id: int, by_job: Mapping[str, str] | None = None) -> str:
         """One hash of all results of a run: equal results have equal hashes, wherever they were computed."""
         with self._database.reading() as connection:
-            return hashing.results_hash(connection, run_id, progress)
+            return hashing.results_hash(connection, run_id, by_job)
+
+    def result_hashes(self, run_id: int, progress: Callable[[int], None] | None = None) -> dict[str, str]:
+        """The hash of the result of each done job of a run, by job id."""
+        with self._database.reading() as connection:
+            return hashing.result_hashes(connection, run_id, progress)
 
     def _done_keys(self, job_ids: Sequence[str]) -> dict[str, int]:
         with self._database.reading() as connection:

@@ -153,7 +153,8 @@ def test_the_hash_of_a_run_is_that_of_its_results(
     tmp_path: Path, db: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled = stores.filled(tmp_path)
-    digest = harness.hash_run(filled).sha256
+    hashed = harness.hash_run(filled)
+    digest = hashed.sha256
     assert re.fullmatch("[0-9a-f]{64}", digest)
     assert run_command(capsys, "runs", "hash", "--db", filled) == f"{digest}  demo#1, 5 of 5 jobs done\n"
     elsewhere = tmp_path / "elsewhere"
@@ -162,5 +163,8 @@ def test_the_hash_of_a_run_is_that_of_its_results(
     record = json.loads(run_command(capsys, "runs", "hash", "demo", "--db", again, "--json"))
     assert record == {"run": 1, "name": "demo", "done": 5, "jobs": 5, "sha256": digest}
     unfinished = harness.hash_run(db, "tiny#1")
-    assert (unfinished.done, unfinished.sha256 == digest) == (0, False)
+    assert (dict(unfinished.by_job), unfinished.sha256 == digest) == ({}, False)
+    lines = run_command(capsys, "runs", "hash", "--db", again, "--jobs").splitlines()
+    assert [tuple(reversed(line.split())) for line in lines] == list(hashed.by_job.items())
+    assert len(set(hashed.by_job.values())) == 5
     assert "there is no run" in run_command(capsys, "runs", "hash", "tiny#9", "--db", db, code=1)
