@@ -34,6 +34,7 @@ EXPECTED = {
     "studies/constraints.yaml": (4, 1),
     "studies/full-rank.yaml": (0, 1),
     "studies/rejection-curves.yaml": (0, 1),
+    "studies/rejection-curves-news.yaml": (0, 1),
     "studies/rejection-curves-gemma.yaml": (0, 1),
     "smoke.yaml": (2 * (2 + 7) * 2, 2),
     "paper/selection.yaml": (4 * 3 * 5, 0),
