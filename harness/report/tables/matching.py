@@ -52,7 +52,7 @@ def unequal_rates(results: Iterable[Result]) -> tuple[str, ...]:
         detail = _detail(result)
         if "rate" in detail and not rates_agree(detail["rate"], detail["reference_rate"]):
             notes.append(
-                f"{result.label} rejects {detail['rate']:.1%} of human text and {detail['reference']} "
+                f"{result.label} rejects {detail['rate']:.1%} of human text and {_reference(detail)} "
                 f"{detail['reference_rate']:.1%}: no parameter comes nearer."
             )
     return tuple(dict.fromkeys(notes))
@@ -83,7 +83,7 @@ def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
     if plain is not None:
         name = plain.label
     elif "reference" in detail:
-        name = detail["reference"]
+        name = _reference(detail)
     else:
         name = str(target.reference) if isinstance(target, EqualRate) else ""
     if "rate" not in detail:
@@ -94,6 +94,12 @@ def _rate_cells(sources: Sources, result: Result) -> tuple[Cell, Cell, Cell]:
         for key in ("rate", "reference_rate")
     )
     return own, Cell(name, jobs=resolution.job_ids, how=resolution.how), other
+
+
+def _reference(detail: Mapping[str, Any]) -> str:
+    """The rule that was matched, such as eta=0.0462, whose parameter is stored with all its digits."""
+    rule, _, parameter = str(detail["reference"]).partition("=")
+    return f"{rule}={parameter_text(float(parameter))}" if parameter else rule
 
 
 def _detail(result: Result) -> Mapping[str, Any]:
