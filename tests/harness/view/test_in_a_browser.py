@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,20 @@ def running(tmp_path: Path) -> str:
     return stores.planned(tmp_path)[0]
 
 
+@contextmanager
+def visited(page: Page, settings: ViewSettings) -> Iterator[str]:
+    """The address of a server that stops only after the page has left: live news cut off is an error to it."""
+    with serving(settings) as site:
+        yield site
+        page.goto("about:blank")
+
+
 def text_of(page: Page, selector: str) -> str:
     return " ".join(page.locator(selector).inner_text().split())
 
 
 def test_progress_moves_while_a_sweep_runs(page: Page, running: str) -> None:
-    with serving(ViewSettings(running)) as site, stores.open_again(running) as store:
+    with visited(page, ViewSettings(running)) as site, stores.open_again(running) as store:
         page.goto(f"{site}/")
         expect(page.locator("#runs")).to_contain_text("0 of 15")
         stores.work(store, 1, 2)
@@ -47,7 +57,7 @@ def test_progress_moves_while_a_sweep_runs(page: Page, running: str) -> None:
 def test_retry_asks_first(page: Page, running: str) -> None:
     with stores.open_again(running) as store:
         stores.fail(store, 1, "error: no", "error: no")
-        with serving(ViewSettings(running, allow_changes=True)) as site:
+        with visited(page, ViewSettings(running, allow_changes=True)) as site:
             page.goto(f"{site}/runs/1")
             page.get_by_role("link", name="Retry…").click()
             expect(page.get_by_role("heading", level=1)).to_have_text("Retry 2 failed jobs?")
