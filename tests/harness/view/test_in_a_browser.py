@@ -30,7 +30,7 @@ def running(tmp_path: Path) -> str:
 
 @contextmanager
 def visited(page: Page, settings: ViewSettings) -> Iterator[str]:
-    """The address of a server that stops only after the page has left: live news cut off is an error to it."""
+    """The address of a server that stops only after the page has left, to which a lost server is an error."""
     with serving(settings) as site:
         yield site
         page.goto("about:blank")
