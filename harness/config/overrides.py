@@ -1,16 +1,20 @@
 """Values set from the command line: `--set methods.0.parameter=0.01`.
 
-A path consists of keys and list indices, which start at 0. The value is YAML. Whether the key exists and the
-value is valid is checked with the schema, whose errors then name the override instead of a line.
+A path consists of keys and list indices, which start at 0: `methods.0.parameter` or, as messages spell it,
+`methods[0].parameter`. The value is YAML. Whether the key exists and the value is valid is checked with the
+schema, whose errors then name the override instead of a line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from harness.config.errors import ConfigError, Path, Problem, spell
 from harness.config.source import Source, kind, read_value
+
+_BRACKETED_INDEX = re.compile(r"\[(\d+)\]")
 
 
 def apply_overrides(source: Source, overrides: Iterable[str]) -> None:
@@ -26,7 +30,7 @@ def apply_overrides(source: Source, overrides: Iterable[str]) -> None:
 
 def _parse(override: str, location: str) -> tuple[list[str], Source]:
     dotted_path, equals, text = override.partition("=")
-    steps = [step.strip() for step in dotted_path.split(".")]
+    steps = [step.strip() for step in _BRACKETED_INDEX.sub(r".\1", dotted_path).split(".")]
     if not equals or not all(steps):
         sentence = (
             "an override must be path=value, such as generation.seeds=[1,2] or models.0.dtype=bfloat16."

@@ -29,6 +29,14 @@ def test_values_are_replaced_and_added(tmp_path: Path) -> None:
     assert config.description == "a=b"
 
 
+def test_an_index_can_be_written_as_messages_write_it(tmp_path: Path) -> None:
+    config = with_overrides(
+        tmp_path, "generation.seeds=[5, 6]", "generation.seeds[1]=7", "methods[3].parameter=0.01"
+    )
+    assert config.generation.seeds == (5, 7)
+    assert config.methods[3].parameter == (0.01,)
+
+
 def test_whole_entries_can_be_set(tmp_path: Path) -> None:
     config = with_overrides(tmp_path, "methods.2={rule: ba-epsilon, parameter: {match: {method: nucleus}}}")
     assert config.methods[2].rule == "ba-epsilon"
@@ -53,6 +61,9 @@ def test_nothing_is_a_value_too(tmp_path: Path) -> None:
         ("prefixes.count.more=1", "prefixes.count must be a valid integer; got a mapping."),
         ("methods.3.parameter=2", "methods[3].parameter: nucleus must lie in (0, 1]; got 2.0."),
         ("methods.9.parameter=1", "an index of methods must be from 0 to 3; got '9'."),
+        ("methods[9].parameter=1", "an index of methods must be from 0 to 3; got '9'."),
+        ("methods[eta].parameter=1", "the sweep has no key 'methods[eta]'. Did you mean 'methods'?"),
+        ("[0].parameter=1", "an override must be path=value"),
         ("methods.eta.parameter=1", "an index of methods must be from 0 to 3; got 'eta'."),
         ("name.first=1", "name is 'small' and has no keys; got 'first'. Set it as a whole."),
         ("stages.2.methods=[eto]", "stages[2].methods[0]: there is no method 'eto' in this sweep."),
