@@ -60,7 +60,10 @@ def rates(sources: Sources) -> list[Table | Missing]:
     )
     if not results:
         why = "human text was not measured for any model that was run"
-        return [Missing("Rejection rates of the settings", why, _COMMAND)]
+        command = _COMMAND
+        if not sources.results.results:
+            why, command = "no texts of methods have been scored", "bat-harness run configs/paper/comparison.yaml"
+        return [Missing("Rejection rates of the settings", why, command)]
     rows = [
         Row(label, (rate_cell(sources, result), undecided_cell(sources, result)))
         for label, result in zip(labels(results, by_split=False), results, strict=True)

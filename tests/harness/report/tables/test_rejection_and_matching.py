@@ -108,6 +108,13 @@ def test_a_temperature_is_in_every_name_and_its_rate_is_told_where_it_is_known()
     assert sources.results.results[0].label == "eta=0.002 (T=0.7)"
 
 
+def test_without_texts_no_rates_of_settings_are_shown_and_the_reason_is_not_the_human_text() -> None:
+    measured_only = replace(make_results(), results=())
+    [missing] = rates(make_sources(measured_only, HUNDRED))
+    assert isinstance(missing, Missing)
+    assert missing.why == "no texts of methods have been scored"
+
+
 def test_rules_that_the_measurement_cannot_answer_are_left_out() -> None:
     columns = {name: values for name, values in HUNDRED.to_columns().items() if "share" not in name}
     older = Measurement.from_columns(columns)
