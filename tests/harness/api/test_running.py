@@ -33,6 +33,16 @@ def expected(text_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> str
     return hash_of(file)
 
 
+def test_a_run_that_only_measures_does_not_wait_for_what_samples(
+    text_corpus: Path, file: Path, without_ray: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed: list[EntryPoint] = []
+    monkeypatch.setattr(running, "is_compiled", lambda *entries: needed.extend(entries) or True)
+    outcome = harness.run_sweep(tiny_sweep(text_corpus, stages=[{"name": "measure", "kind": "measure"}]), file)
+    assert outcome.complete
+    assert needed == [EntryPoint.BATCH]
+
+
 def test_a_run_and_the_same_again(
     text_corpus: Path,
     file: Path,
