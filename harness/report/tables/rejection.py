@@ -59,11 +59,11 @@ def rates(sources: Sources) -> list[Table | Missing]:
         lambda result: (result.model, result.method, result.setting, measured[id(result)]),
     )
     if not results:
-        why = "human text was not measured for any model that was run"
-        command = _COMMAND
+        title = "Rejection rates of the settings"
         if not sources.results.results:
-            why, command = "no texts of methods have been scored", "bat-harness run configs/paper/comparison.yaml"
-        return [Missing("Rejection rates of the settings", why, command)]
+            why = "no texts of methods have been scored"
+            return [Missing(title, why, "bat-harness run configs/paper/comparison.yaml")]
+        return [Missing(title, "human text was not measured for any model that was run", _COMMAND)]
     rows = [
         Row(label, (rate_cell(sources, result), undecided_cell(sources, result)))
         for label, result in zip(labels(results, by_split=False), results, strict=True)

@@ -38,7 +38,8 @@ def test_a_run_that_only_measures_does_not_wait_for_what_samples(
 ) -> None:
     needed: list[EntryPoint] = []
     monkeypatch.setattr(running, "is_compiled", lambda *entries: needed.extend(entries) or True)
-    outcome = harness.run_sweep(tiny_sweep(text_corpus, stages=[{"name": "measure", "kind": "measure"}]), file)
+    measuring = [{"name": "measure", "kind": "measure"}]
+    outcome = harness.run_sweep(tiny_sweep(text_corpus, stages=measuring), file)
     assert outcome.complete
     assert needed == [EntryPoint.BATCH]
 
