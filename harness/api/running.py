@@ -96,7 +96,7 @@ def run_sweep(
                new run
     progress   called about twice a second with the counts of each kind of job
     time_left  called every few seconds with the estimated seconds left, and whether it will be more, because
-               no job of some kind is done yet
+               no job of some kind, model or number of constraints was ever done
     step       called with the name of each step before the first job starts
     note       called with sentences such as how a parameter was resolved
     stop       `stop.request()`, from any thread, finishes the running jobs and returns
@@ -166,14 +166,16 @@ class _Report:
     run_id: int
     progress: Callable[[list[Progress]], None] | None
     time_left: Callable[[float, bool], None] | None
-    estimated_at: float = -math.inf
+    next_estimate_at: float = -math.inf
 
     def __call__(self, counts: list[Progress]) -> None:
-        if self.time_left is not None and time.monotonic() - self.estimated_at > _SECONDS_BETWEEN_ESTIMATES:
-            seconds, is_least = estimate_time_left(self.store, self.store.get_run(self.run_id), counts)
+        now = time.monotonic()
+        if self.time_left is not None and now >= self.next_estimate_at:
+            seconds, is_least = estimate_time_left(self.store, self.store.get_run(self.run_id))
             if seconds is not None:
                 self.time_left(seconds, is_least)
-            self.estimated_at = time.monotonic()
+            took = time.monotonic() - now  # longer for many jobs, which need fewer estimates
+            self.next_estimate_at = now + max(_SECONDS_BETWEEN_ESTIMATES, 50 * took)
         if self.progress is not None:
             self.progress(counts)
 

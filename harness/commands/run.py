@@ -147,7 +147,7 @@ class _TimeLeft:
     text = ""
 
     def update(self, seconds: float, is_least: bool) -> None:
-        from harness.status.run_status import say_time_left
+        from harness.status.time_left import say_time_left
 
         self.text = say_time_left(seconds, is_least)
 

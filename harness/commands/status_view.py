@@ -127,11 +127,15 @@ def _number(count: int, state: str) -> Text:
 def _rates(status: RunStatus) -> Table:
     table = plain_table()
     table.add_column("recent", no_wrap=True)
+    table.add_column("model")
     table.add_column("jobs per minute", justify="right", no_wrap=True)
     table.add_column("seconds per job", justify="right", no_wrap=True)
     for rate in status.rates:
         table.add_row(
-            rate.kind.value, f"{60 * rate.jobs_per_second:,.1f}", f"{rate.seconds_per_attempt:,.2f}"
+            str(rate.group),
+            rate.group.model or "",
+            f"{60 * rate.jobs_per_second:,.1f}",
+            f"{rate.seconds_per_attempt:,.2f}",
         )
     return table
 

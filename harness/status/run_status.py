@@ -10,13 +10,14 @@ from enum import StrEnum
 
 from harness.jobs import JobKind
 from harness.status.failures import ErrorGroup, find_failed, group_errors
+from harness.status.time_left import estimate, recent_rates, say_time_left
 from harness.store import (
     DriverPresence,
     Instance,
     InstanceState,
+    JobGroup,
     JobState,
     LeaseOwner,
-    Progress,
     Rate,
     Reader,
     Resolution,
@@ -26,10 +27,6 @@ from harness.store import (
 from harness.store.owners import is_gone
 from harness.words import counted, duration
 from workers.time_use import TimeUse
-
-# Rates are measured over the shortest of these windows in which enough jobs ended.
-_WINDOWS_SECONDS = (60.0, 600.0, 3_600.0, 6 * 3_600.0)
-_ENOUGH_JOBS = 20
 
 # A driver that reported this recently counts as alive. It does not report while it plans, which may include
 # loading models and reading a corpus.
@@ -42,12 +39,12 @@ WITH RECURSIVE blocked(key) AS (
     UNION
     SELECT job_needs.job_key FROM job_needs JOIN blocked ON blocked.key = job_needs.needed_key
 )
-SELECT run_jobs.stage, jobs.kind, jobs.state,
+SELECT run_jobs.stage, jobs.kind, jobs.model, jobs.constraints, jobs.state,
        jobs.state = 'waiting' AND jobs.key IN (SELECT key FROM blocked) AS is_blocked, count(*)
 FROM run_jobs
 JOIN jobs ON jobs.key = run_jobs.job_key
 WHERE run_jobs.run_id = :run_id
-GROUP BY 1, 2, 3, 4
+GROUP BY 1, 2, 3, 4, 5, 6
 """
 
 _TIME_USE = """
@@ -62,8 +59,6 @@ JOIN attempts ON attempts.job_key = jobs.key AND attempts.outcome = 'done'
 WHERE run_jobs.run_id = :run_id AND attempts.time_use IS NOT NULL
 GROUP BY jobs.kind
 """
-
-_MEAN_SECONDS = "SELECT kind, avg(seconds) FROM attempts_view WHERE outcome = 'done' GROUP BY kind"
 
 
 class RunState(StrEnum):
@@ -111,7 +106,7 @@ class RunStatus:
     rates_over_seconds: float  # the window of the rates and of the workers' counts
     workers: tuple[WorkerActivity, ...]  # of drivers that are alive
     seconds_left: float | None  # for the jobs planned so far; None when there is no estimate
-    seconds_left_is_least: bool  # it excludes jobs of a kind of which none is done yet
+    seconds_left_is_least: bool  # it excludes jobs of a group of which none was ever done
     owners: tuple[LeaseOwner, ...]
     drivers: tuple[DriverPresence, ...]  # that are alive, the most recently seen first
     errors: tuple[ErrorGroup, ...]  # the most frequent first
@@ -161,19 +156,19 @@ def state_of(
 def gather(reader: Reader, run: Run) -> RunStatus:
     """Read the status of a run."""
     instances = reader.instances(run.id, with_jobs=False)
-    stages = _count_stages(reader, run, instances)
+    counts = _count(reader, run)
     owners = lease_owners(reader, run)
     rates: list[Rate] = []
     workers: list[WorkerActivity] = []
     window = 0.0
     # The rates of drivers that have stopped say nothing about the time left.
     if not all(owner.expired for owner in owners):
-        rates, window = _recent_rates(reader, run)
+        rates, window = recent_rates(reader, run)
         workers = reader.workers(run.id, window)
-    seconds_left, is_least = _estimate(reader, stages, rates)
+    seconds_left, is_least = estimate(reader, _open_jobs(counts), rates)
     return RunStatus(
         run=run,
-        stages=tuple(stages),
+        stages=tuple(_by_stage(counts, instances)),
         rates=tuple(rates),
         rates_over_seconds=window,
         workers=tuple(workers),
@@ -189,10 +184,10 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     )
 
 
-def estimate_time_left(reader: Reader, run: Run, counts: Sequence[Progress]) -> tuple[float | None, bool]:
+def estimate_time_left(reader: Reader, run: Run) -> tuple[float | None, bool]:
     """The seconds left for the jobs planned so far, at recent rates, or None if there are no rates yet; and
-    whether kinds of jobs are left out of which none is done."""
-    return _estimate(reader, counts, _recent_rates(reader, run)[0])
+    whether jobs are left out of which nobody knows how long they take."""
+    return estimate(reader, _open_jobs(_count(reader, run)), recent_rates(reader, run)[0])
 
 
 def _time_use(reader: Reader, run: Run) -> list[tuple[JobKind, TimeUse]]:
@@ -220,51 +215,33 @@ def live_drivers(reader: Reader, run: Run) -> list[DriverPresence]:
     ]
 
 
-def _count_stages(reader: Reader, run: Run, instances: Sequence[Instance]) -> list[StageCounts]:
-    names = {instance.stage_position: instance.stage for instance in instances}
-    counts: dict[tuple[int, JobKind], Counter[str]] = {}
+def _count(reader: Reader, run: Run) -> dict[tuple[int, JobGroup], Counter[str]]:
+    """The jobs in each state, of which `blocked` is one, by the position of their stage and their group."""
+    counts: dict[tuple[int, JobGroup], Counter[str]] = {}
     with reader.query(_COUNTS, {"run_id": run.id}) as answer:
-        for stage, kind, state, is_blocked, count in answer.rows:
-            state = "blocked" if is_blocked else JobState(state).value
-            counts.setdefault((-1 if stage is None else stage, JobKind(kind)), Counter())[state] += count
+        for stage, kind, model, constraints, state, is_blocked, count in answer.rows:
+            key = (-1 if stage is None else stage, JobGroup(JobKind(kind), model, constraints))
+            counts.setdefault(key, Counter())["blocked" if is_blocked else JobState(state).value] += count
+    return counts
+
+
+def _open_jobs(counts: Mapping[tuple[int, JobGroup], Counter[str]]) -> Counter[JobGroup]:
+    open_jobs: Counter[JobGroup] = Counter()
+    for (_, group), states in counts.items():
+        open_jobs[group] += states["waiting"] + states["leased"]
+    return open_jobs
+
+
+def _by_stage(
+    counts: Mapping[tuple[int, JobGroup], Counter[str]], instances: Sequence[Instance]
+) -> list[StageCounts]:
+    names = {instance.stage_position: instance.stage for instance in instances}
+    by_stage: dict[tuple[int, JobKind], Counter[str]] = {}
+    for (stage, group), states in counts.items():
+        by_stage.setdefault((stage, group.kind), Counter()).update(states)
     kinds = list(JobKind)
-    in_order = sorted(counts.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1])))
+    in_order = sorted(by_stage.items(), key=lambda entry: (entry[0][0], kinds.index(entry[0][1])))
     return [StageCounts(names.get(stage), kind, **states) for (stage, kind), states in in_order]
-
-
-def _recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
-    """Recent rates, and the seconds over which they were measured."""
-    # Before the latest start, the run may have had other workers or none.
-    since_start = max(1.0, (datetime.now(UTC) - run.started_at).total_seconds())
-    for window in _WINDOWS_SECONDS:
-        seconds = min(window, since_start)
-        rates = reader.rates(run.id, seconds)
-        if sum(rate.done for rate in rates) >= _ENOUGH_JOBS or window >= since_start:
-            break
-    return rates, seconds
-
-
-def _estimate(
-    reader: Reader, stages: Sequence[StageCounts | Progress], rates: Sequence[Rate]
-) -> tuple[float | None, bool]:
-    """The seconds left: the work left, in seconds of attempts, over the attempts that run at a time.
-
-    Attempts per second times seconds per attempt is the number of attempts that run at a time, however many
-    workers there are and however long requests wait for them.
-    """
-    at_a_time = sum(rate.jobs_per_second * rate.seconds_per_attempt for rate in rates)
-    if not at_a_time:
-        return None, False
-    seconds = {rate.kind: rate.seconds_per_attempt for rate in rates}
-    left: Counter[JobKind] = Counter()
-    for counts in stages:
-        left[counts.kind] += counts.open
-    needed = [kind for kind, count in left.items() if count]
-    if any(kind not in seconds for kind in needed):
-        with reader.query(_MEAN_SECONDS) as answer:
-            seconds = {JobKind(kind): float(mean) for kind, mean in answer.rows} | seconds
-    work = sum(left[kind] * seconds[kind] for kind in needed if kind in seconds)
-    return work / at_a_time, any(kind not in seconds for kind in needed)
 
 
 def _parameters(instances: Sequence[Instance], state: InstanceState) -> dict[str, str]:
@@ -302,11 +279,6 @@ def say(status: RunStatus) -> str:
     for name, problem in status.unresolvable:
         sentences.append(f"The parameter of {name} cannot be resolved: {problem}")
     return " ".join(sentences)
-
-
-def say_time_left(seconds: float, is_least: bool) -> str:
-    """The time left in words."""
-    return f"{'at least' if is_least else 'about'} {duration(seconds)} left"
 
 
 _RESUME = "Run the same command again to resume."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from statistics import fmean
 from typing import Any
 
 from sqlalchemy import CTE, Connection, Select, func, select
@@ -16,6 +17,7 @@ from harness.store.records import (
     AttemptOutcome,
     DriverPresence,
     FailedJob,
+    JobGroup,
     JobState,
     LeaseOwner,
     Progress,
@@ -78,22 +80,22 @@ class JobReader:
             return connection.scalar(select(1).where(in_run(run_id), not_done).limit(1)) is None
 
     def rates(self, run_id: int, window_seconds: float = 60.0) -> list[Rate]:
-        """What was done in the last seconds, by the database's clock, for each kind of job that ended."""
+        """What was done in the last seconds, by the database's clock, for each group of jobs that ended."""
         statement = (
-            select(JobRow.kind, AttemptRow.started_at, AttemptRow.ended_at)
+            select(JobRow.kind, JobRow.model, JobRow.constraints, AttemptRow.started_at, AttemptRow.ended_at)
             .join(AttemptRow, AttemptRow.job_key == JobRow.key)
             .where(in_run(run_id), AttemptRow.outcome == AttemptOutcome.DONE)
             .where(AttemptRow.ended_at >= utc_now(-window_seconds))
         )
-        seconds: dict[str, list[float]] = {}
+        seconds: dict[JobGroup, list[float]] = {}
         with self._database.reading() as connection:
-            for kind, started, ended in connection.execute(statement):
+            for kind, model, constraints, started, ended in connection.execute(statement):
                 assert ended is not None  # a done attempt has ended
-                seconds.setdefault(kind, []).append((ended - started).total_seconds())
+                group = JobGroup(JobKind(kind), model, constraints)
+                seconds.setdefault(group, []).append((ended - started).total_seconds())
         return [
-            Rate(kind, len(taken), len(taken) / window_seconds, sum(taken) / len(taken))
-            for kind in JobKind
-            if (taken := seconds.get(kind))
+            Rate(*group, len(seconds[group]), len(seconds[group]) / window_seconds, fmean(seconds[group]))
+            for group in sorted(seconds, key=JobGroup.order)
         ]
 
     def owners(self, run_id: int | None = None) -> list[LeaseOwner]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.jobs import JobKind, JobSpec, SpecJson, parse_job, sha256_of
 
@@ -129,14 +129,35 @@ class Progress:
         return self.waiting - self.blocked + self.leased
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How many jobs of one kind were done in the last seconds, and the mean seconds of an attempt."""
+class JobGroup(NamedTuple):
+    """What jobs that take about the same time have in common."""
 
     kind: JobKind
+    model: str | None = None
+    constraints: int | None = None  # of a basis-aware rule that generates
+
+    def __str__(self) -> str:
+        return self.kind.value if self.constraints is None else f"{self.kind.value}, c={self.constraints}"
+
+    def order(self) -> tuple[int, str, int]:
+        """A key to sort by: kinds in the order in which they are run."""
+        return list(JobKind).index(self.kind), self.model or "", self.constraints or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many jobs of one group were done in the last seconds, and the mean seconds of an attempt."""
+
+    kind: JobKind
+    model: str | None
+    constraints: int | None
     done: int
     jobs_per_second: float
     seconds_per_attempt: float
+
+    @property
+    def group(self) -> JobGroup:
+        return JobGroup(self.kind, self.model, self.constraints)
 
 
 @dataclass(frozen=True, slots=True)

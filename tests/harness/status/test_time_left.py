@@ -9,8 +9,9 @@ import pytest
 from harness.api import running
 from harness.commands import run as command
 from harness.jobs import JobKind
-from harness.status.run_status import estimate_time_left, say_time_left
-from harness.store import Progress
+from harness.status.run_status import estimate_time_left
+from harness.status.time_left import estimate, say_time_left
+from harness.store import JobGroup, Progress, Rate
 from tests.harness import stores
 
 
@@ -18,21 +19,32 @@ def test_the_estimate_is_the_work_left_over_the_attempts_at_a_time(tmp_path: Pat
     address, run_id = stores.planned(tmp_path)
     with stores.open_again(address) as store:
         run = store.get_run(run_id)
-        assert estimate_time_left(store, run, store.progress(run_id)) == (None, False)
+        assert estimate_time_left(store, run) == (None, False)
         stores.work(store, run_id, 4)  # 2 measure jobs and 2 of 6 generate jobs
         stores.move_back(store, started=1000, attempts_took=100)
         run = store.get_run(run_id)
-        seconds, is_least = estimate_time_left(store, run, store.progress(run_id))
+        seconds, is_least = estimate_time_left(store, run)
         # 4 attempts of 100 s in 1000 s are 0.4 at a time; 4 generate jobs of 100 s are left, and others of
         # kinds of which none is done. A tenth allows for a machine that is busy.
         assert seconds == pytest.approx(400 / 0.4, rel=0.1)
         assert is_least
-        only_known = [Progress(JobKind.GENERATE, waiting=1, blocked=0, leased=1, done=4, failed=0)]
-        seconds, is_least = estimate_time_left(store, run, only_known)
-        assert seconds == pytest.approx(200 / 0.4, rel=0.1)
-        assert not is_least
-        nothing_left = [Progress(JobKind.GENERATE, waiting=0, blocked=0, leased=0, done=6, failed=0)]
-        assert estimate_time_left(store, run, nothing_left) == (0.0, False)
+
+
+def test_each_model_and_number_of_constraints_has_its_own_pace(tmp_path: Path) -> None:
+    plain, full = JobGroup(JobKind.GENERATE, "gpt2"), JobGroup(JobKind.GENERATE, "gpt2", 576)
+    left = {plain: 2, full: 3, JobGroup(JobKind.SCORE): 0}
+    fast, slow = Rate(*plain, 40, 0.4, 5.0), Rate(*full, 1, 0.01, 100.0)
+    address, run_id = stores.planned(tmp_path)
+    with stores.open_again(address) as store:
+        assert estimate(store, left, []) == (None, False)
+        assert estimate(store, left, [fast]) == (pytest.approx(2 * 5 / 2), True)
+        assert estimate(store, left, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
+        assert estimate(store, {plain: 0}, [fast]) == (0.0, False)
+        # What was done before the recent past, or in another run, is known, too.
+        stores.work(store, run_id, 2)
+        stores.move_back(store, started=1000, attempts_took=100)
+        left = {plain: 2, JobGroup(JobKind.MEASURE, "gpt2"): 1}
+        assert estimate(store, left, [fast]) == (pytest.approx((2 * 5 + 100) / 2, rel=0.1), False)
 
 
 def test_a_run_estimates_every_few_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
