@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bat.errors import InvalidInputError
 from bat.rules import Scale, get_rule_form
@@ -19,6 +21,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEIGHT_CM = 7.5
+
+
+class Spacing(Enum):
+    """How values are spaced along the axis: the function whose steps look even, and its inverse."""
+
+    LINEAR = (np.positive, np.positive)
+    LOG = (np.log, np.exp)
+    COUNTS = (np.log1p, np.expm1)  # nearly as LOG for large numbers, but with room for 0
+
+    def moved(self, x: float, shift: float) -> float:
+        """The value that lies `shift` even steps beyond x."""
+        forward, inverse = self.value
+        return float(inverse(forward(x) + shift)) if shift else x
+
+    def gaps(self, xs: Sequence[float]) -> list[float]:
+        """The even steps between neighbouring values."""
+        forward, _ = self.value
+        return [float(forward(after) - forward(before)) for before, after in pairwise(xs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,7 @@ def eta_sweep(lines: Sequence[Line], score: str = "MAUVE", name: str = "eta-swee
         caption=f"{score} of eta and basis-aware eta sampling, with 95% intervals. At each x both reject "
         "the same share of human text; the axis shows the plain parameter. Points at the same x are moved "
         "apart slightly. Larger parameters are closer to greedy decoding.",
-        svg=style.render(partial(draw, lines, score, "η, parameter of plain eta sampling", log=True)),
+        svg=style.render(partial(draw, lines, score, "η, parameter of plain eta sampling", Spacing.LOG)),
         alternative=_describe(lines, score, "eta"),
     )
 
@@ -60,13 +80,13 @@ def parameter_sweep(
 ) -> Picture:
     """Draw scores against the parameter of a rule, a line for each method."""
     _check(lines)
-    is_log = get_rule_form(rule).scale is not Scale.LINEAR
+    spacing = Spacing.LINEAR if get_rule_form(rule).scale is Scale.LINEAR else Spacing.LOG
     return Picture(
         name=name,
         title=f"{score} against the parameter of {rule}",
         caption=f"{score} of {rule} as its parameter varies, with 95% intervals."
         + (" Points at the same x are moved apart slightly." if len(lines) > 1 else ""),
-        svg=style.render(partial(draw, lines, score, f"parameter of {rule}", log=is_log)),
+        svg=style.render(partial(draw, lines, score, f"parameter of {rule}", spacing)),
         alternative=_describe(lines, score, f"the parameter of {rule}"),
     )
 
@@ -82,24 +102,18 @@ def constraints_sweep(
         caption=f"{score} as the number of basis-aware constraints varies, with 95% intervals. The parameter "
         "is chosen so that the same share of human text is rejected everywhere. Points at the same x are "
         "moved apart slightly.",
-        svg=style.render(partial(draw, lines, score, "number of constraints c", log=False)),
+        svg=style.render(partial(draw, lines, score, "number of constraints c", Spacing.COUNTS)),
         alternative=_describe(lines, score, "the number of constraints"),
     )
 
 
-def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figure:
+def draw(lines: Sequence[Line], score: str, x_label: str, spacing: Spacing) -> Figure:
     """Draw lines with intervals."""
     figure = style.new_figure(_HEIGHT_CM)
     axes = figure.add_subplot()
     for index, line in enumerate(lines):
-        _draw_line(axes, line, _look(lines, index), _shift(lines, index, log=log), log=log)
-    if log:
-        axes.set_xscale("log")
-        _label_log_ticks(axes, sorted({x for line in lines for x in line.x}))
-    elif all(x == round(x) for line in lines for x in line.x):
-        from matplotlib.ticker import MaxNLocator
-
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        _draw_line(axes, line, _look(lines, index), spacing, _shift(lines, index, spacing))
+    _set_axis(axes, spacing, sorted({x for line in lines for x in line.x}))
     axes.set_xlabel(x_label)
     axes.set_ylabel(score)
     axes.grid(axis="y")
@@ -110,9 +124,9 @@ def draw(lines: Sequence[Line], score: str, x_label: str, *, log: bool) -> Figur
     return figure
 
 
-def _draw_line(axes: Axes, line: Line, look: style.Look, shift: float, *, log: bool) -> None:
+def _draw_line(axes: Axes, line: Line, look: style.Look, spacing: Spacing, shift: float) -> None:
     order = sorted(range(len(line.x)), key=lambda i: line.x[i])
-    xs = [line.x[i] * math.exp(shift) if log else line.x[i] + shift for i in order]
+    xs = [spacing.moved(line.x[i], shift) for i in order]
     for x, i in zip(xs, order, strict=True):
         style.draw_interval(axes, x, line.low[i], line.high[i], color=look.colour, upright=True)
     values = [line.value[i] for i in order]
@@ -128,25 +142,33 @@ def _look(lines: Sequence[Line], index: int) -> style.Look:
     return style.LOOKS[index % len(style.LOOKS)]
 
 
-def _shift(lines: Sequence[Line], index: int, *, log: bool) -> float:
+def _shift(lines: Sequence[Line], index: int, spacing: Spacing) -> float:
     """How far a line is moved along the axis, so that intervals at the same x do not overlap."""
-    xs = sorted({math.log(x) if log else x for line in lines for x in line.x})
-    gaps = [after - before for before, after in pairwise(xs)]
-    reach = xs[-1] - xs[0]
-    step = min(0.1 * min(gaps, default=0.0), 0.008 * reach)
+    gaps = spacing.gaps(sorted({x for line in lines for x in line.x}))
+    step = min(0.1 * min(gaps, default=0.0), 0.008 * sum(gaps))
     return step * (2 * index - len(lines) + 1)
 
 
-def _label_log_ticks(axes: Axes, xs: Sequence[float]) -> None:
-    """Label the parameters themselves if there is room for them, otherwise round numbers."""
-    from matplotlib.ticker import LogLocator
+def _set_axis(axes: Axes, spacing: Spacing, xs: Sequence[float]) -> None:
+    """Label the values themselves if there is room for them, otherwise round numbers."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
-    reach = xs[-1] / xs[0]
-    gaps = [math.log(after / before) for before, after in pairwise(xs)]
-    if min(gaps, default=1.0) >= 0.11 * math.log(reach):
-        axes.set_xticks(list(xs))
+    if spacing is Spacing.LINEAR:
+        if all(x == round(x) for x in xs):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        return
+    gaps = spacing.gaps(xs)
+    if spacing is Spacing.COUNTS:
+        axes.set_xscale("function", functions=spacing.value)
+        # Those that would touch the one before are left without a label.
+        axes.set_xticks([xs[0], *(x for x, gap in zip(xs[1:], gaps, strict=True) if gap >= 0.05 * sum(gaps))])
     else:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if reach < 1e3 else (1.0,)))
+        axes.set_xscale("log")
+        if min(gaps, default=1.0) >= 0.11 * sum(gaps):
+            axes.set_xticks(list(xs))
+        else:
+            several_a_decade = xs[-1] / xs[0] < 1e3
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if several_a_decade else (1.0,)))
     axes.xaxis.set_major_formatter(style.number)
     axes.minorticks_off()
 

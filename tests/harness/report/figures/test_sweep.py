@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 from bat.errors import InvalidInputError
 from harness.report.figures import style
-from harness.report.figures.sweep import Line, constraints_sweep, draw, eta_sweep
+from harness.report.figures.sweep import Line, Spacing, constraints_sweep, draw, eta_sweep
 
 NAN = math.nan
 ETA = Line("eta", (0.004, 0.001, 0.002), (0.7, 0.9, 0.8), (0.65, NAN, 0.75), (0.75, NAN, 0.85))
@@ -16,7 +17,7 @@ AWARE = Line("ba-eta", (0.001, 0.002, 0.004), (0.91, 0.85, 0.8), (0.9, 0.8, 0.7)
 
 def test_lines_run_along_the_axis_with_their_intervals() -> None:
     with style.settings():
-        [axes] = draw([ETA, AWARE], "MAUVE", "eta", log=True).axes
+        [axes] = draw([ETA, AWARE], "MAUVE", "eta", Spacing.LOG).axes
         assert axes.get_xscale() == "log"
         assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.001", "0.002", "0.004"]
     lines = {line.get_label(): line for line in axes.get_lines()}
@@ -29,15 +30,28 @@ def test_lines_run_along_the_axis_with_their_intervals() -> None:
     assert intervals == [(0.75, 0.85), (0.65, 0.75), (0.9, 0.92), (0.8, 0.9), (0.7, 0.9)]
 
 
-def test_constraints_are_on_an_even_axis_that_begins_where_it_wants() -> None:
-    line = Line("ba-eta", (0.0, 5.0, 50.0), (0.8, 0.85, 0.9), (0.7, 0.8, 0.85), (0.9, 0.9, 0.95))
+def test_few_and_all_constraints_have_room_on_one_axis() -> None:
+    line = Line("ba-eta", (0.0, 5.0, 20.0, 21.0, 576.0), (0.8, 0.85, 0.9, 0.9, 0.9), (0.7,) * 5, (0.95,) * 5)
     with style.settings():
-        [axes] = draw([line], "MAUVE", "constraints", log=False).axes
-    assert axes.get_xscale() == "linear"
-    assert list(axes.get_lines()[-1].get_xdata()) == [0.0, 5.0, 50.0]
+        figure = draw([line], "MAUVE", "constraints", Spacing.COUNTS)
+        [axes] = figure.axes
+        figure.canvas.draw()
+    assert list(axes.get_lines()[-1].get_xdata()) == list(line.x)
+    labels = [tick for tick in axes.get_xticklabels() if tick.get_text()]
+    assert [tick.get_text() for tick in labels] == ["0", "5", "20", "576"], "21 has no room beside 20"
+    boxes = [tick.get_window_extent() for tick in labels]
+    assert all(before.x1 < after.x0 for before, after in pairwise(boxes))
     picture = constraints_sweep([line])
-    assert "ba-eta goes from 0.8 at 0 to 0.9 at 50" in picture.alternative
+    assert "ba-eta goes from 0.8 at 0 to 0.9 at 576" in picture.alternative
     ElementTree.fromstring(picture.svg)
+
+
+def test_parameters_can_be_on_an_even_axis() -> None:
+    line = Line("top-k", (10.0, 20.0, 50.0), (0.8, 0.85, 0.9), (0.7, 0.8, 0.85), (0.9, 0.9, 0.95))
+    with style.settings():
+        [axes] = draw([line], "MAUVE", "k", Spacing.LINEAR).axes
+    assert axes.get_xscale() == "linear"
+    assert list(axes.get_lines()[-1].get_xdata()) == list(line.x)
 
 
 def test_a_line_of_one_point_can_be_drawn() -> None:
@@ -57,6 +71,6 @@ def test_lines_that_do_not_fit_are_invalid() -> None:
 def test_as_many_lines_as_there_are_looks_can_be_drawn() -> None:
     lines = [Line(f"method {index}", ETA.x, ETA.value, ETA.low, ETA.high) for index in range(7)]
     with style.settings():
-        [axes] = draw(lines, "MAUVE", "eta", log=True).axes
+        [axes] = draw(lines, "MAUVE", "eta", Spacing.LOG).axes
     named = [line for line in axes.get_lines() if line.get_label().startswith("method")]
     assert len({(line.get_linestyle(), line.get_marker()) for line in named}) == len(style.LOOKS)
