@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bat.errors import InvalidInputError
@@ -16,6 +18,8 @@ from harness.store import Deletion, Reader, Run, open_store
 from harness.words import counted
 
 Address = str | os.PathLike[str]
+
+_HOW_TO_WRITE_HASHES = "`bat-harness runs hash --jobs > FILE` writes such a file."
 
 
 def rename_run(db: Address, run: RunName, name: str) -> Run:
@@ -123,6 +127,21 @@ class RunHash:
     sha256: str
     by_job: Mapping[str, str]
 
+    def check(self, by_job: Mapping[str, str]) -> HashCheck:
+        """Compare the jobs that are done with those of another run, by their hashes."""
+        shared = [job for job in self.by_job if job in by_job]
+        different = [job for job in shared if self.by_job[job] != by_job[job]]
+        return HashCheck(len(shared), tuple(different), len(self.by_job) - len(shared))
+
+
+@dataclass(frozen=True, slots=True)
+class HashCheck:
+    """How the results of two runs compare."""
+
+    shared: int  # jobs that are done in both
+    different: tuple[str, ...]  # ids of those whose results differ
+    others: int  # jobs that are done in this run only
+
 
 def hash_run(db: Database, run: RunName = None, *, progress: StepProgress | None = None) -> RunHash:
     """The hash of all results of a run: equal for equal results, wherever they were computed.
@@ -137,6 +156,23 @@ def hash_run(db: Database, run: RunName = None, *, progress: StepProgress | None
         by_job = reader.result_hashes(chosen.id, shown)
         jobs = sum(kind.total for kind in counts)
         return RunHash(chosen, jobs, reader.results_hash(chosen.id, by_job), by_job)
+
+
+def read_hashes(path: Path) -> dict[str, str]:
+    """Read what `runs hash --jobs` wrote: on each line the hash and the id of a job."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{path} cannot be read: {error}. {_HOW_TO_WRITE_HASHES}") from error
+    hashes = {}
+    for number, line in enumerate(lines, start=1):
+        if not (parts := re.fullmatch("([0-9a-f]{64})  ([0-9a-f]{64})", line)):
+            raise InvalidInputError(
+                f"every line must have the hash and the id of a job, two spaces between them; got "
+                f"{line[:80]!r} in {path}, line {number}. {_HOW_TO_WRITE_HASHES}"
+            )
+        hashes[parts[2]] = parts[1]
+    return hashes
 
 
 @dataclass(frozen=True, slots=True)

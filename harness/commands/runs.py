@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from harness.commands import options
-from harness.commands.console import get_console, plain_table, stages
+from harness.commands.console import ExitCode, get_console, plain_table, stages
+from harness.words import counted
+
+if TYPE_CHECKING:
+    from harness.api.managing import RunHash
 
 Run = Annotated[
     str, typer.Argument(metavar="RUN", show_default=False, help="Name or number of a run, or NAME#NUMBER.")
@@ -202,6 +208,14 @@ def hash_(
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print the hash and the id of each job that is done instead.")
     ] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="Compare with the hashes of jobs in a file that --jobs wrote; exit with 1 if a job differs.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Print a hash of all results of a run, to compare with that of a rerun.
@@ -213,13 +227,17 @@ def hash_(
     Examples:
 
         bat-harness runs hash demo
-        bat-harness runs hash demo --db rerun.db --jobs
+        bat-harness runs hash demo --jobs > hashes.txt
+        bat-harness runs hash demo --db rerun.db --check hashes.txt
     """
-    from harness.api.managing import hash_run
+    from harness.api.managing import hash_run, read_hashes
 
+    expected = None if check is None else read_hashes(check)
     with stages(transient=True) as stage:
         hashed = hash_run(db, run, progress=stage)
-    if as_json:
+    if check is not None and expected is not None:
+        _print_check(hashed, expected, check, as_json=as_json)
+    elif as_json:
         record: dict[str, Any] = {"run": hashed.run.id, "name": hashed.run.name, "sha256": hashed.sha256}
         record |= {"done": len(hashed.by_job), "jobs": hashed.jobs}
         typer.echo(json.dumps({**record, "by_job": dict(hashed.by_job)} if jobs else record))
@@ -229,6 +247,23 @@ def hash_(
     else:
         done = f"{len(hashed.by_job):,} of {hashed.jobs:,} jobs done"
         typer.echo(f"{hashed.sha256}  {hashed.run.label}, {done}")
+
+
+def _print_check(hashed: RunHash, expected: Mapping[str, str], file: Path, *, as_json: bool) -> None:
+    result = hashed.check(expected)
+    same = result.shared - len(result.different)
+    if as_json:
+        typer.echo(json.dumps({"run": hashed.run.id, "name": hashed.run.name, **asdict(result)}))
+    elif result.shared:
+        others = f"; {counted(result.others, 'job')} of this run not in it" if result.others else ""
+        typer.echo(f"{hashed.run.label}: {same:,} of {result.shared:,} jobs agree with {file}{others}.")
+        for job in result.different:
+            typer.echo(f"differs: {job}")
+    else:
+        done = counted(len(hashed.by_job), "finished job")
+        typer.echo(f"{hashed.run.label}: nothing to compare; of {done}, none is in {file}.", err=True)
+    if result.different or not result.shared:
+        raise typer.Exit(ExitCode.MISTAKE)
 
 
 def _shown(value: Any) -> Text:

@@ -168,3 +168,29 @@ def test_the_hash_of_a_run_is_that_of_its_results(
     assert [tuple(reversed(line.split())) for line in lines] == list(hashed.by_job.items())
     assert len(set(hashed.by_job.values())) == 5
     assert "there is no run" in run_command(capsys, "runs", "hash", "tiny#9", "--db", db, code=1)
+
+
+def test_a_rerun_is_checked_against_hashes_in_a_file(
+    tmp_path: Path, db: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled, file = stores.filled(tmp_path), tmp_path / "hashes.txt"
+    lines = run_command(capsys, "runs", "hash", "--db", filled, "--jobs").splitlines(keepends=True)
+    command = ("runs", "hash", "--check", str(file), "--db")
+    file.write_text("".join(lines), encoding="utf-8")
+    assert run_command(capsys, *command, filled) == f"demo#1: 5 of 5 jobs agree with {file}.\n"
+    nothing = run_command(capsys, *command, db, code=1)
+    assert nothing == f"tiny#2: nothing to compare; of 0 finished jobs, none is in {file}.\n"
+
+    changed = "0" * 64
+    job = lines[0].split()[1]
+    file.write_text("".join([f"{changed}  {job}\n", *lines[2:]]), encoding="utf-8")
+    said = run_command(capsys, *command, filled, code=1)
+    agree = f"demo#1: 3 of 4 jobs agree with {file}; 1 job of this run not in it.\n"
+    assert said == f"{agree}differs: {job}\n"
+    record = json.loads(run_command(capsys, *command, filled, "--json", code=1))
+    assert record == {"run": 1, "name": "demo", "shared": 4, "different": [job], "others": 1}
+
+    file.write_text(f"{lines[0]}{job}\n", encoding="utf-8")
+    assert f"got '{job}' in {file}, line 2. `bat-harness" in run_command(capsys, *command, filled, code=1)
+    file.unlink()
+    assert f"{file} cannot be read" in run_command(capsys, *command, filled, code=1)
