@@ -129,7 +129,7 @@ def _rates(status: RunStatus) -> Table:
     table.add_column("recent", no_wrap=True)
     table.add_column("model")
     table.add_column("jobs per minute", justify="right", no_wrap=True)
-    table.add_column("seconds per job", justify="right", no_wrap=True)
+    table.add_column("seconds from claim", justify="right", no_wrap=True)
     for rate in status.rates:
         table.add_row(
             str(rate.group),
