@@ -95,8 +95,9 @@ class Evidence:
         rule = reference.known_rule()
         match = matching_parameter(measurement, rule, setting.rule, setting.constraints or 0)
         rates = match.rate.value, match.reference_rate.value
+        shown = rule.name if rule.parameter is None else f"{rule.name}={rule.parameter:.6g}"
         how = (
-            f"rejects {rates[0]:.4%} of human text, {rule} {rates[1]:.4%} "
+            f"rejects {rates[0]:.2%} of human text, {shown} {rates[1]:.2%} "
             f"(95%: {match.parameter.low:.4g} to {match.parameter.high:.4g})"
             f"{'' if rates_agree(*rates) else '; no parameter comes nearer'}"
         )

@@ -36,16 +36,18 @@ def recent_rates(reader: Reader, run: Run) -> tuple[list[Rate], float]:
 
 
 def estimate(
-    reader: Reader, open_jobs: Mapping[JobGroup, int], rates: Sequence[Rate]
+    reader: Reader, open_jobs: Mapping[JobGroup, int], leased: int, rates: Sequence[Rate]
 ) -> tuple[float | None, bool]:
     """The seconds left, and whether it will be more: the work left, in seconds of attempts, over the attempts
     that run at a time. None without rates.
 
-    Attempts per second times seconds per attempt is the number of attempts that run at a time, however many
-    workers there are and however long requests wait for them. Jobs of a group of which none was ever done are
-    left out, and then it will be more.
+    An attempt lasts from the claim of a job to its result, so as many run at a time as there are leases, or, if
+    a driver holds fewer just now, as attempts per second times seconds per attempt. Jobs of a group of which
+    none was ever done are left out, and then it will be more.
     """
-    at_a_time = sum(rate.jobs_per_second * rate.seconds_per_attempt for rate in rates)
+    if not rates:
+        return None, False
+    at_a_time = max(leased, sum(rate.jobs_per_second * rate.seconds_per_attempt for rate in rates))
     if not at_a_time:
         return None, False
     seconds = {rate.group: rate.seconds_per_attempt for rate in rates}

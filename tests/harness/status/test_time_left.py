@@ -36,15 +36,18 @@ def test_each_model_and_number_of_constraints_has_its_own_pace(tmp_path: Path) -
     fast, slow = Rate(*plain, 40, 0.4, 5.0), Rate(*full, 1, 0.01, 100.0)
     address, run_id = stores.planned(tmp_path)
     with stores.open_again(address) as store:
-        assert estimate(store, left, []) == (None, False)
-        assert estimate(store, left, [fast]) == (pytest.approx(2 * 5 / 2), True)
-        assert estimate(store, left, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
-        assert estimate(store, {plain: 0}, [fast]) == (0.0, False)
+        assert estimate(store, left, 0, []) == (None, False)
+        assert estimate(store, left, 0, [fast]) == (pytest.approx(2 * 5 / 2), True)
+        assert estimate(store, left, 0, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
+        assert estimate(store, {plain: 0}, 0, [fast]) == (0.0, False)
+        # At first, few attempts have ended, and the leases tell how many run.
+        assert estimate(store, left, 1, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
+        assert estimate(store, left, 5, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 5), False)
         # What was done before the recent past, or in another run, is known, too.
         stores.work(store, run_id, 2)
         stores.move_back(store, started=1000, attempts_took=100)
         left = {plain: 2, JobGroup(JobKind.MEASURE, "gpt2"): 1}
-        assert estimate(store, left, [fast]) == (pytest.approx((2 * 5 + 100) / 2, rel=0.1), False)
+        assert estimate(store, left, 0, [fast]) == (pytest.approx((2 * 5 + 100) / 2, rel=0.1), False)
 
 
 def test_a_run_estimates_every_few_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
