@@ -41,9 +41,9 @@ def estimate(
     """The seconds left, and whether it will be more: the work left, in seconds of attempts, over the attempts
     that run at a time. None without rates.
 
-    An attempt lasts from the claim of a job to its result, so as many run at a time as there are leases, or, if
-    a driver holds fewer just now, as attempts per second times seconds per attempt. Jobs of a group of which
-    none was ever done are left out, and then it will be more.
+    An attempt lasts from the claim of a job to its result, so as many run at a time as there are leases; if a
+    driver holds fewer just now, as many as attempts per second times seconds per attempt. Jobs of a group of
+    which none was ever done are left out, and then it will be more.
     """
     if not rates:
         return None, False
