@@ -227,7 +227,7 @@ def hash_(
     Examples:
 
         bat-harness runs hash demo
-        bat-harness runs hash demo --jobs > hashes.txt
+        bat-harness runs hash demo --jobs
         bat-harness runs hash demo --db rerun.db --check hashes.txt
     """
     from harness.api.managing import hash_run, read_hashes

@@ -56,7 +56,7 @@ def test_what_was_matched_finds_its_partner_and_people_their_prefixes(finished: 
             assert plain.setting.rule == "eta"
             assert plain.stage == result.stage
             assert result.resolution is not None
-            assert str(plain.setting) in result.resolution.how
+            assert f"eta={plain.setting.known_rule().parameter:.6g} " in result.resolution.how
         else:
             assert plain is None
         human = results.human_of(result)
