@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bat.errors import BatError as BatError
     from harness.api.managing import DeletedRun as DeletedRun
     from harness.api.managing import Difference as Difference
+    from harness.api.managing import HashCheck as HashCheck
     from harness.api.managing import RunHash as RunHash
     from harness.api.managing import delete_run as delete_run
     from harness.api.managing import diff_runs as diff_runs
@@ -63,6 +64,7 @@ _MODULES = {
     "BatError": "bat.errors",
     "DeletedRun": "harness.api.managing",
     "Difference": "harness.api.managing",
+    "HashCheck": "harness.api.managing",
     "MergeOutcome": "harness.api.merging",
     "RetryOutcome": "harness.api.runs",
     "RunHash": "harness.api.managing",

@@ -249,9 +249,9 @@ def _check_engine(config: SweepConfig) -> None:
 
 def _uses_of_solver(config: SweepConfig) -> list[EntryPoint]:
     """What workers will use of the solver."""
-    kinds = {stage.kind for stage in config.stages}
-    measures = "measure" in kinds
-    samples = "generate" in kinds and any(method.rule_class.basis_aware for method in config.methods)
+    measures = any(stage.kind == "measure" for stage in config.stages)
+    methods = [method for stage in config.stages for method in config.methods_of(stage)]
+    samples = any(method.rule_class.basis_aware for method in methods)
     return [EntryPoint.BATCH] * measures + [EntryPoint.STEP] * samples
 
 

@@ -53,7 +53,8 @@ class ExitCode(IntEnum):
 
 EXIT_MEANINGS = {
     ExitCode.DONE: "success",
-    ExitCode.MISTAKE: "invalid input, or a problem with the machine or the database; the message says which",
+    ExitCode.MISTAKE: "invalid input, a problem with the machine or the database, or a failed check; the "
+    "message says which",
     ExitCode.USAGE: "unknown option, or missing argument",
     ExitCode.UNFINISHED: "the sweep cannot finish because jobs failed (`run` and `status --check`)",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C before the end",

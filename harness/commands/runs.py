@@ -213,7 +213,7 @@ def hash_(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Compare with the hashes of jobs in a file that --jobs wrote; exit with 1 if a job differs.",
+            help="Compare with a file that --jobs wrote; exit with 1 if a job differs or none is listed.",
         ),
     ] = None,
     as_json: options.Json = False,
@@ -232,6 +232,8 @@ def hash_(
     """
     from harness.api.managing import hash_run, read_hashes
 
+    if jobs and check is not None:
+        raise typer.BadParameter("--jobs prints hashes and --check compares them; give one of the two.")
     expected = None if check is None else read_hashes(check)
     with stages(transient=True) as stage:
         hashed = hash_run(db, run, progress=stage)
@@ -252,16 +254,18 @@ def hash_(
 def _print_check(hashed: RunHash, expected: Mapping[str, str], file: Path, *, as_json: bool) -> None:
     result = hashed.check(expected)
     same = result.shared - len(result.different)
+    listed = f"{file}, which lists {counted(len(expected), 'job')}"
     if as_json:
-        typer.echo(json.dumps({"run": hashed.run.id, "name": hashed.run.name, **asdict(result)}))
+        record = {"run": hashed.run.id, "name": hashed.run.name, "listed": len(expected), **asdict(result)}
+        typer.echo(json.dumps(record))
     elif result.shared:
-        others = f"; {counted(result.others, 'job')} of this run not in it" if result.others else ""
-        typer.echo(f"{hashed.run.label}: {same:,} of {result.shared:,} jobs agree with {file}{others}.")
+        others = f" {counted(result.others, 'finished job')} of this run not listed." if result.others else ""
+        typer.echo(f"{hashed.run.label}: {same:,} of {result.shared:,} jobs agree with {listed}.{others}")
         for job in result.different:
             typer.echo(f"differs: {job}")
     else:
         done = counted(len(hashed.by_job), "finished job")
-        typer.echo(f"{hashed.run.label}: nothing to compare; of {done}, none is in {file}.", err=True)
+        typer.echo(f"{hashed.run.label}: nothing to compare; of {done}, none is in {listed}.", err=True)
     if result.different or not result.shared:
         raise typer.Exit(ExitCode.MISTAKE)
 

@@ -165,7 +165,7 @@ def gather(reader: Reader, run: Run) -> RunStatus:
     if not all(owner.expired for owner in owners):
         rates, window = recent_rates(reader, run)
         workers = reader.workers(run.id, window)
-    seconds_left, is_least = estimate(reader, *_open_jobs(counts), rates)
+    seconds_left, is_least = estimate(reader, _open_jobs(counts), _live_leases(owners), rates)
     return RunStatus(
         run=run,
         stages=tuple(_by_stage(counts, instances)),
@@ -186,8 +186,9 @@ def gather(reader: Reader, run: Run) -> RunStatus:
 
 def estimate_time_left(reader: Reader, run: Run) -> tuple[float | None, bool]:
     """The seconds left for the jobs planned so far, at recent rates, or None if there are no rates yet; and
-    whether jobs are left out of which nobody knows how long they take."""
-    return estimate(reader, *_open_jobs(_count(reader, run)), recent_rates(reader, run)[0])
+    whether jobs of unknown duration are left out."""
+    leased = _live_leases(lease_owners(reader, run))
+    return estimate(reader, _open_jobs(_count(reader, run)), leased, recent_rates(reader, run)[0])
 
 
 def _time_use(reader: Reader, run: Run) -> list[tuple[JobKind, TimeUse]]:
@@ -225,12 +226,16 @@ def _count(reader: Reader, run: Run) -> dict[tuple[int, JobGroup], Counter[str]]
     return counts
 
 
-def _open_jobs(counts: Mapping[tuple[int, JobGroup], Counter[str]]) -> tuple[Counter[JobGroup], int]:
-    """The jobs of each group that can still be done, and how many of them are leased."""
+def _open_jobs(counts: Mapping[tuple[int, JobGroup], Counter[str]]) -> Counter[JobGroup]:
+    """The jobs of each group that can still be done."""
     open_jobs: Counter[JobGroup] = Counter()
     for (_, group), states in counts.items():
         open_jobs[group] += states["waiting"] + states["leased"]
-    return open_jobs, sum(states["leased"] for states in counts.values())
+    return open_jobs
+
+
+def _live_leases(owners: Sequence[LeaseOwner]) -> int:
+    return sum(owner.leases for owner in owners if not owner.expired)
 
 
 def _by_stage(

@@ -141,4 +141,4 @@ def _add_resolutions(connection: Connection, run_id: int, add: Add) -> None:
             .join(ResolutionJobRow, ResolutionJobRow.job_key == JobRow.key)
             .where(ResolutionJobRow.resolution_id == row.id)
         )
-        add([row.parameter, row.asked, row.how, row.value, sorted(jobs)])
+        add([row.parameter, row.asked, row.value, sorted(jobs)])  # not how it was resolved, in words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import CTE, Connection, Select, func, select
 from sqlalchemy.orm import aliased
@@ -32,6 +32,9 @@ _STORED = (
     *(JobRow.id, JobRow.kind, JobRow.spec, JobRow.state, JobRow.attempt, JobRow.failures, JobRow.losses),
     *(JobRow.owner, JobRow.adjustment, JobRow.finished_at),
 )
+
+if TYPE_CHECKING:
+    _DoneAttempts = Select[str, str | None, int | None, datetime, datetime | None]
 
 
 class JobReader:
@@ -81,22 +84,30 @@ class JobReader:
 
     def rates(self, run_id: int, window_seconds: float = 60.0) -> list[Rate]:
         """What was done in the last seconds, by the database's clock, for each group of jobs that ended."""
-        statement = (
-            select(JobRow.kind, JobRow.model, JobRow.constraints, AttemptRow.started_at, AttemptRow.ended_at)
-            .join(AttemptRow, AttemptRow.job_key == JobRow.key)
-            .where(in_run(run_id), AttemptRow.outcome == AttemptOutcome.DONE)
-            .where(AttemptRow.ended_at >= utc_now(-window_seconds))
+        seconds = self._seconds_by_group(
+            _done_attempts().where(in_run(run_id), AttemptRow.ended_at >= utc_now(-window_seconds))
         )
-        seconds: dict[JobGroup, list[float]] = {}
-        with self._database.reading() as connection:
-            for kind, model, constraints, started, ended in connection.execute(statement):
-                assert ended is not None  # a done attempt has ended
-                group = JobGroup(JobKind(kind), model, constraints)
-                seconds.setdefault(group, []).append((ended - started).total_seconds())
         return [
             Rate(*group, len(seconds[group]), len(seconds[group]) / window_seconds, fmean(seconds[group]))
             for group in sorted(seconds, key=JobGroup.order)
         ]
+
+    def mean_seconds(self, attempts: int = 5_000) -> dict[JobGroup, float]:
+        """The mean seconds of the latest attempts that were done, in any run, for each group of jobs.
+
+        Their number is limited so that large databases answer as fast as small ones.
+        """
+        latest = _done_attempts().order_by(AttemptRow.ended_at.desc()).limit(attempts)
+        return {group: fmean(seconds) for group, seconds in self._seconds_by_group(latest).items()}
+
+    def _seconds_by_group(self, attempts: _DoneAttempts) -> dict[JobGroup, list[float]]:
+        seconds: dict[JobGroup, list[float]] = {}
+        with self._database.reading() as connection:
+            for kind, model, constraints, started, ended in connection.execute(attempts):
+                assert ended is not None  # a done attempt has ended
+                group = JobGroup(JobKind(kind), model, constraints)
+                seconds.setdefault(group, []).append((ended - started).total_seconds())
+        return seconds
 
     def owners(self, run_id: int | None = None) -> list[LeaseOwner]:
         """The drivers that hold leases now."""
@@ -285,6 +296,16 @@ def _recent_outcomes(run_id: int, window_seconds: float) -> Select[str | None, s
         .where(in_run(run_id), AttemptRow.worker.is_not(None))
         .where(AttemptRow.ended_at >= utc_now(-window_seconds))
         .group_by(AttemptRow.worker, AttemptRow.outcome)
+    )
+
+
+def _done_attempts() -> _DoneAttempts:
+    """The group, start and end of each attempt that was done."""
+    group = (JobRow.kind, JobRow.model, JobRow.constraints)
+    return (
+        select(*group, AttemptRow.started_at, AttemptRow.ended_at)
+        .join(AttemptRow, AttemptRow.job_key == JobRow.key)
+        .where(AttemptRow.outcome == AttemptOutcome.DONE)
     )
 
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from harness.cli import main
 from harness.jobs import Job, JobKind, JobLabels
-from harness.store import Instance, InstanceKind, InstanceState, RetryPolicy, Store, open_store
-from harness.store.tables import AttemptRow, RunRow, utc_now
+from harness.store import Instance, InstanceKind, InstanceState, JobState, RetryPolicy, Store, open_store
+from harness.store.tables import AttemptRow, JobRow, RunRow, utc_now
 from tests.harness.store import examples
 
 CONFIG = {"name": "big"}
@@ -138,6 +138,21 @@ def move_back(store: Store, *, started: float, attempts_took: float) -> None:
         connection.execute(update(RunRow).values(started_at=utc_now(-started)))
         ended = update(AttemptRow).where(AttemptRow.ended_at.is_not(None))
         connection.execute(ended.values(started_at=utc_now(-attempts_took), ended_at=utc_now()))
+
+
+def make_groups(
+    store: Store, kind: JobKind, groups: Sequence[tuple[str | None, int | None]], seconds: Sequence[float]
+) -> None:
+    """As if the finished jobs of a kind were of these models and constraints, and had taken that long."""
+    with store._database.writing() as connection:
+        keys = connection.scalars(
+            select(JobRow.key).where(JobRow.kind == kind, JobRow.state == JobState.DONE)
+        ).all()
+        for key, (model, constraints), took in zip(keys, groups, seconds, strict=True):
+            job, attempts = JobRow.key == key, AttemptRow.job_key == key
+            connection.execute(update(JobRow).where(job).values(model=model, constraints=constraints))
+            times = {"started_at": utc_now(-took), "ended_at": utc_now()}
+            connection.execute(update(AttemptRow).where(attempts).values(times))
 
 
 def run_command(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

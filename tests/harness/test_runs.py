@@ -175,21 +175,22 @@ def test_a_rerun_is_checked_against_hashes_in_a_file(
 ) -> None:
     filled, file = stores.filled(tmp_path), tmp_path / "hashes.txt"
     lines = run_command(capsys, "runs", "hash", "--db", filled, "--jobs").splitlines(keepends=True)
-    command = ("runs", "hash", "--check", str(file), "--db")
+    command, listed = ("runs", "hash", "--check", str(file), "--db"), f"{file}, which lists"
     file.write_text("".join(lines), encoding="utf-8")
-    assert run_command(capsys, *command, filled) == f"demo#1: 5 of 5 jobs agree with {file}.\n"
+    assert run_command(capsys, *command, filled) == f"demo#1: 5 of 5 jobs agree with {listed} 5 jobs.\n"
     nothing = run_command(capsys, *command, db, code=1)
-    assert nothing == f"tiny#2: nothing to compare; of 0 finished jobs, none is in {file}.\n"
+    assert nothing == f"tiny#2: nothing to compare; of 0 finished jobs, none is in {listed} 5 jobs.\n"
 
     changed = "0" * 64
     job = lines[0].split()[1]
     file.write_text("".join([f"{changed}  {job}\n", *lines[2:]]), encoding="utf-8")
     said = run_command(capsys, *command, filled, code=1)
-    agree = f"demo#1: 3 of 4 jobs agree with {file}; 1 job of this run not in it.\n"
+    agree = f"demo#1: 3 of 4 jobs agree with {listed} 4 jobs. 1 finished job of this run not listed.\n"
     assert said == f"{agree}differs: {job}\n"
     record = json.loads(run_command(capsys, *command, filled, "--json", code=1))
-    assert record == {"run": 1, "name": "demo", "shared": 4, "different": [job], "others": 1}
+    assert record == {"run": 1, "name": "demo", "listed": 4, "shared": 4, "different": [job], "others": 1}
 
+    assert run_command(capsys, *command, filled, "--jobs", code=2) == ""
     file.write_text(f"{lines[0]}{job}\n", encoding="utf-8")
     assert f"got '{job}' in {file}, line 2. `bat-harness" in run_command(capsys, *command, filled, code=1)
     file.unlink()

@@ -157,13 +157,12 @@ def _set_axis(axes: Axes, spacing: Spacing, xs: Sequence[float]) -> None:
         if all(x == round(x) for x in xs):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         return
-    gaps = spacing.gaps(xs)
     if spacing is Spacing.COUNTS:
         axes.set_xscale("function", functions=spacing.value)
-        # Those that would touch the one before are left without a label.
-        axes.set_xticks([xs[0], *(x for x, gap in zip(xs[1:], gaps, strict=True) if gap >= 0.05 * sum(gaps))])
+        axes.set_xticks(_with_room(spacing, xs))
     else:
         axes.set_xscale("log")
+        gaps = spacing.gaps(xs)
         if min(gaps, default=1.0) >= 0.11 * sum(gaps):
             axes.set_xticks(list(xs))
         else:
@@ -171,6 +170,16 @@ def _set_axis(axes: Axes, spacing: Spacing, xs: Sequence[float]) -> None:
             axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if several_a_decade else (1.0,)))
     axes.xaxis.set_major_formatter(style.number)
     axes.minorticks_off()
+
+
+def _with_room(spacing: Spacing, xs: Sequence[float]) -> list[float]:
+    """The first and the last value, and of those between them as many as can be labelled."""
+    last, room = xs[-1], 0.08 * sum(spacing.gaps(xs))
+    chosen = [xs[0]]
+    for x in xs[1:-1]:
+        if min(spacing.gaps([chosen[-1], x, last])) >= room:
+            chosen.append(x)
+    return chosen if chosen[-1] == last else [*chosen, last]
 
 
 def _check(lines: Sequence[Line]) -> None:

@@ -32,6 +32,7 @@ CLASSES = {
     "BatError",
     "DeletedRun",
     "Difference",
+    "HashCheck",
     "MergeOutcome",
     "RetryOutcome",
     "RunHash",

@@ -189,7 +189,7 @@ def _result(
     if not isinstance(setting.parameter, Resolved):
         value = resolve(first)
         setting = setting.at(value)
-        how = "rejects 11.0000% of human text, eta=0.002 12.5000% (95%: 0.01 to 0.03)"
+        how = "rejects 11.00% of human text, eta=0.002 12.50% (95%: 0.01 to 0.03)"
         detail = {"low": 0.01, "high": 0.03, "rate": 0.11, "reference": "eta=0.002", "reference_rate": 0.125}
         resolution = Resolution("made", first.setting.as_dict(), how, value, (f"m-{first.model}",), detail)
     seeds = []

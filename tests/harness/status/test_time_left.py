@@ -13,9 +13,10 @@ from harness.status.run_status import estimate_time_left
 from harness.status.time_left import estimate, say_time_left
 from harness.store import JobGroup, Progress, Rate
 from tests.harness import stores
+from tests.harness.store import examples
 
 
-def test_the_estimate_is_the_work_left_over_the_attempts_at_a_time(tmp_path: Path) -> None:
+def test_the_estimate_is_the_work_left_over_the_leases(tmp_path: Path) -> None:
     address, run_id = stores.planned(tmp_path)
     with stores.open_again(address) as store:
         run = store.get_run(run_id)
@@ -23,31 +24,46 @@ def test_the_estimate_is_the_work_left_over_the_attempts_at_a_time(tmp_path: Pat
         stores.work(store, run_id, 4)  # 2 measure jobs and 2 of 6 generate jobs
         stores.move_back(store, started=1000, attempts_took=100)
         run = store.get_run(run_id)
+        assert estimate_time_left(store, run) == (None, False), "nothing is leased"
+        expired = store.claim("gone:1:aa", 1, 600.0, run_id)
+        examples.let_expire(store, *expired)
+        assert estimate_time_left(store, run) == (None, False), "its driver is gone"
+        store.claim("one:1:aa", 2, 600.0, run_id)
         seconds, is_least = estimate_time_left(store, run)
-        # 4 attempts of 100 s in 1000 s are 0.4 at a time; 4 generate jobs of 100 s are left, and others of
-        # kinds of which none is done. A tenth allows for a machine that is busy.
-        assert seconds == pytest.approx(400 / 0.4, rel=0.1)
+        # 4 generate jobs of 100 s are left, and others of kinds of which none is done. A tenth allows for a
+        # machine that is busy.
+        assert seconds == pytest.approx(400 / 2, rel=0.1)
         assert is_least
 
 
 def test_each_model_and_number_of_constraints_has_its_own_pace(tmp_path: Path) -> None:
-    plain, full = JobGroup(JobKind.GENERATE, "gpt2"), JobGroup(JobKind.GENERATE, "gpt2", 576)
-    left = {plain: 2, full: 3, JobGroup(JobKind.SCORE): 0}
-    fast, slow = Rate(*plain, 40, 0.4, 5.0), Rate(*full, 1, 0.01, 100.0)
+    groups = [
+        JobGroup(JobKind.GENERATE, "gpt2"),
+        JobGroup(JobKind.GENERATE, "gpt2", 20),
+        JobGroup(JobKind.GENERATE, "gpt2", 576),
+        JobGroup(JobKind.GENERATE, "xl", 576),
+    ]
+    took = [5.0, 10.0, 100.0, 1000.0]
     address, run_id = stores.planned(tmp_path)
     with stores.open_again(address) as store:
-        assert estimate(store, left, 0, []) == (None, False)
-        assert estimate(store, left, 0, [fast]) == (pytest.approx(2 * 5 / 2), True)
-        assert estimate(store, left, 0, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
-        assert estimate(store, {plain: 0}, 0, [fast]) == (0.0, False)
-        # At first, few attempts have ended, and the leases tell how many run.
-        assert estimate(store, left, 1, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 3), False)
-        assert estimate(store, left, 5, [fast, slow]) == (pytest.approx((2 * 5 + 3 * 100) / 5), False)
-        # What was done before the recent past, or in another run, is known, too.
-        stores.work(store, run_id, 2)
-        stores.move_back(store, started=1000, attempts_took=100)
-        left = {plain: 2, JobGroup(JobKind.MEASURE, "gpt2"): 1}
-        assert estimate(store, left, 0, [fast]) == (pytest.approx((2 * 5 + 100) / 2, rel=0.1), False)
+        stores.work(store, run_id, 2)  # measure jobs
+        stores.work(store, run_id, 4)
+        stores.make_groups(store, JobKind.GENERATE, [group[1:] for group in groups], took)
+        rates = {rate.group: rate.seconds_per_attempt for rate in store.rates(run_id, 60.0)}
+        assert [rates[group] for group in groups] == pytest.approx(took, abs=0.1)
+        means = store.mean_seconds()
+        assert [means[group] for group in groups] == pytest.approx(took, abs=0.1)
+        assert set(store.mean_seconds(attempts=1)) < set(means)
+
+        left = dict.fromkeys(groups, 3)
+        fast = Rate(*groups[0], done=40, jobs_per_second=0.4, seconds_per_attempt=4.0)
+        work = 3 * (4 + 10 + 100 + 1000)
+        assert estimate(store, left, 2, [fast]) == (pytest.approx(work / 2, abs=1), False)
+        unknown = {**left, JobGroup(JobKind.SCORE): 1}
+        assert estimate(store, unknown, 2, [fast])[1]
+        assert estimate(store, {groups[0]: 0}, 2, [fast]) == (0.0, False)
+        assert estimate(store, left, 0, [fast]) == (None, False)
+        assert estimate(store, left, 2, []) == (None, False)
 
 
 def test_a_run_estimates_every_few_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,19 +30,32 @@ def test_lines_run_along_the_axis_with_their_intervals() -> None:
     assert intervals == [(0.75, 0.85), (0.65, 0.75), (0.9, 0.92), (0.8, 0.9), (0.7, 0.9)]
 
 
-def test_few_and_all_constraints_have_room_on_one_axis() -> None:
-    line = Line("ba-eta", (0.0, 5.0, 20.0, 21.0, 576.0), (0.8, 0.85, 0.9, 0.9, 0.9), (0.7,) * 5, (0.95,) * 5)
+@pytest.mark.parametrize(
+    ("constraints", "labelled"),
+    [
+        ([0, 20, 100, 576], ["0", "20", "100", "576"]),
+        ([0, 5, 20, 21, 576], ["0", "5", "20", "576"]),
+        ([0, 20, 100, 140, 576], ["0", "20", "100", "576"]),
+        ([0, 20, 100, 540, 576], ["0", "20", "100", "576"]),
+        ([0, 100, 1400, 2048], ["0", "100", "2048"]),
+        ([0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50], ["0", "5", "10", "15", "25", "35", "50"]),
+        ([20], ["20"]),
+    ],
+)
+def test_few_and_all_constraints_have_room_on_one_axis(constraints: list[float], labelled: list[str]) -> None:
+    n = len(constraints)
+    line = Line("ba-eta", tuple(constraints), (0.8,) * n, (0.7,) * n, (0.95,) * n)
     with style.settings():
         figure = draw([line], "MAUVE", "constraints", Spacing.COUNTS)
         [axes] = figure.axes
         figure.canvas.draw()
-    assert list(axes.get_lines()[-1].get_xdata()) == list(line.x)
+    assert list(axes.get_lines()[-1].get_xdata()) == constraints
     labels = [tick for tick in axes.get_xticklabels() if tick.get_text()]
-    assert [tick.get_text() for tick in labels] == ["0", "5", "20", "576"], "21 has no room beside 20"
+    assert [tick.get_text() for tick in labels] == labelled
     boxes = [tick.get_window_extent() for tick in labels]
     assert all(before.x1 < after.x0 for before, after in pairwise(boxes))
     picture = constraints_sweep([line])
-    assert "ba-eta goes from 0.8 at 0 to 0.9 at 576" in picture.alternative
+    assert f"ba-eta goes from 0.8 at {labelled[0]}" in picture.alternative
     ElementTree.fromstring(picture.svg)
 
 
